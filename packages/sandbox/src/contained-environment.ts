@@ -3,7 +3,7 @@
 import { delimiter, dirname, isAbsolute, join } from 'node:path';
 import type { ContainmentClass } from '@svc/protocol/containment-class.ts';
 import { isBeneath, realPath } from '@svc/kit/files/resolve-beneath.ts';
-import { type StoreDirectory, storePlace, type ProcessGrants } from './launch/process-grants.ts';
+import { type StoreDirectory, storePlace, type ProcessGrants, type ProjectFolder } from './launch/process-grants.ts';
 import type { Enforcement } from './launch/enforcement.ts';
 
 interface EnvironmentSource {
@@ -18,6 +18,8 @@ interface EnvironmentSource {
   readonly allow: readonly string[];
   /** None when absent. */
   readonly stores?: readonly StoreDirectory[];
+  /** The folder of its session; none when absent. */
+  readonly project?: ProjectFolder | undefined;
 }
 
 /** The runtime's own, whatever `env.allow` says: the first shows a program that there are stores. */
@@ -42,6 +44,15 @@ export function containedTemporary(accessibleWorkdir: string): string {
   return join(containedHome(accessibleWorkdir), 'tmp');
 }
 
+/** The place of a composed root for temporary files. */
+export const temporary = '/tmp';
+
+/** Whether programs may write there: whoever may do that may read whatever is mounted below. */
+export function opensTemporary(project: ProjectFolder | undefined): boolean {
+  const around = project?.git?.around ?? null;
+  return around === null || !isBeneath(temporary, around);
+}
+
 /**
  * The whole environment of a contained command: a baseline, then the allowed variables the runtime holds, which may
  * override it. `PATH`, allowed or not, is the runtime's without entries that are relative or lead into the workdir, where the
@@ -49,7 +60,7 @@ export function containedTemporary(accessibleWorkdir: string): string {
  * for a process without stores.
  */
 export function containedEnvironment(source: EnvironmentSource): Readonly<Record<string, string>> {
-  const { accessibleWorkdir, sessionId, achieved, held, allow, stores = [] } = source;
+  const { accessibleWorkdir, sessionId, achieved, held, allow, stores = [], project } = source;
   const environment: Record<string, string> = {
     PATH: searchPathOutside(held.PATH ?? '', [accessibleWorkdir]),
     HOME: containedHome(accessibleWorkdir),
@@ -57,7 +68,7 @@ export function containedEnvironment(source: EnvironmentSource): Readonly<Record
     TERM: 'dumb',
     ...(sessionId === undefined ? {} : { [sessionVariable]: sessionId }),
     // A composed root has a `/tmp` that ends with the call; the host's is not the agent's to fill.
-    TMPDIR: achieved === 'sealed' ? '/tmp' : containedTemporary(accessibleWorkdir),
+    TMPDIR: achieved === 'sealed' && opensTemporary(project) ? temporary : containedTemporary(accessibleWorkdir),
   };
   for (const name of allow) {
     const value = Object.hasOwn(held, name) ? held[name] : undefined;

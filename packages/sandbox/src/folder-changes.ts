@@ -1,7 +1,6 @@
 /** Looks what became of a project folder while a task could write in it, without asking a program of the folder's. */
 
 import { lstatSync } from 'node:fs';
-import { join } from 'node:path';
 
 import type { Clock } from '@svc/kit/clock.ts';
 import { isMaskedName } from '@svc/kit/files/masked-names.ts';
@@ -35,6 +34,8 @@ interface FolderStart {
   readonly clock: Pick<Clock, 'now' | 'monotonicMs'>;
   /** Is null if there are too many. */
   readonly names: StartNames | null;
+  /** The directory of its repository. */
+  readonly git: string;
 }
 
 /** Names that are reported of each kind; names to look at, which are few. */
@@ -57,17 +58,17 @@ export class FolderAtStart {
     this.#start = start;
     this.#atMs = start.clock.now() - tickMs;
     this.#monotonicMs = start.clock.monotonicMs();
-    this.#hidden = hiddenFiles(join(start.path, '.git'));
+    this.#hidden = hiddenFiles(start.git);
   }
 
   changes(): FolderChanges {
-    const { path, clock, names } = this.#start;
+    const { path, clock, names, git } = this.#start;
     const startedMs = clock.monotonicMs();
     const isOver = (): boolean => clock.monotonicMs() - startedMs > longestMs;
     const look = new Look({ path, start: names ?? new Map(), sinceMs: this.#atMs, isOver });
     const isWhole = names !== null && look.all();
     const wasSetBack = clock.now() - this.#atMs < clock.monotonicMs() - this.#monotonicMs - 1000;
-    const hidden = hiddenFiles(join(path, '.git'));
+    const hidden = hiddenFiles(git);
     const told = look.told(isWhole);
     for (const each of hidden ?? []) if (this.#hidden?.has(each) !== true) told.hidden.add(each);
     const unseen = [
@@ -138,7 +139,8 @@ class Look {
         const { name } = entry;
         const place = below(path, name);
         if (isPutAside(name)) continue;
-        else if (name.toLowerCase() === '.git') this.#repository(place, known.has(name));
+        else if (name.toLowerCase() === '.git')
+          this.#repository(place, { wasThere: known.has(name), isDirectory: entry.kind === 'directory' });
         else if (entry.kind === 'directory' && !isMaskedName(name)) waiting.push(place);
         else this.#file(place, { name, isNew: !known.has(name) });
         known.delete(name);
@@ -195,8 +197,9 @@ class Look {
   }
 
   /** Git itself writes in it all the time: only names that it does not write are reported. */
-  #repository(place: string, wasThere: boolean): void {
-    if (!wasThere) return this.#obeyed.add(place);
+  #repository(place: string, { wasThere, isDirectory }: Record<'wasThere' | 'isDirectory', boolean>): void {
+    if (!wasThere || (!isDirectory && this.#isChanged(place))) return this.#obeyed.add(place);
+    if (!isDirectory) return;
     const known = new Set(this.#start.get(place)?.names);
     for (const { name } of this.#read(place)) {
       if (!known.has(name) && !isObeyedByGit(name) && !isWrittenByGit(name)) this.#obeyed.add(`${place}/${name}`);

@@ -61,6 +61,14 @@ export function keptGit(path: string, hasMounts: boolean, around: GitSurrounding
   return new GitKeeper(path, hasMounts, around).places();
 }
 
+/** What was kept before, and whether what is absent is made. */
+export type KeptQuestion = Omit<GitSurroundings, 'nested'>;
+
+/** The same of the data of a repository that lies elsewhere than the folder whose working tree it is. */
+export function keptGitData(data: string, folder: string, { first, makes }: KeptQuestion): readonly KeptPlace[] {
+  return new GitKeeper(data, true, { nested: [], first, makes }).data(folder);
+}
+
 class GitKeeper {
   readonly #path: string;
   readonly #hasMounts: boolean;
@@ -79,7 +87,11 @@ class GitKeeper {
   }
 
   places(): readonly KeptPlace[] {
-    return [...this.#repository(), ...this.#named(), ...this.#below()];
+    return [...this.#repository(), ...this.#named(this.#path), ...this.#below()];
+  }
+
+  data(folder: string): readonly KeptPlace[] {
+    return [...this.#directory(''), ...this.#named(folder)];
   }
 
   /** Whether the task did not make it. */
@@ -157,8 +169,8 @@ class GitKeeper {
   }
 
   /** What the configuration of the repository names, which may be one around the folder. */
-  #named(): readonly KeptPlace[] {
-    return configurationsOf(this.#path).flatMap(({ file, top }) => {
+  #named(folder: string): readonly KeptPlace[] {
+    return configurationsOf(folder).flatMap(({ file, top }) => {
       const named = namedByConfig(file, top);
       if (named === null) throw this.#unkept(`${file} is more than svc reads of a configuration of git`);
       return named.flatMap((each) => this.#namedPlace(each));

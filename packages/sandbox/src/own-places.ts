@@ -3,6 +3,7 @@
 import { lstatSync } from 'node:fs';
 import { dirname, relative } from 'node:path';
 
+import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import { isBeneath } from '@svc/kit/files/resolve-beneath.ts';
 import type { KeptPlace } from './launch/process-grants.ts';
 
@@ -70,4 +71,37 @@ export function mergedPlaces(places: readonly KeptPlace[]): readonly KeptPlace[]
     .filter(([path]) => !closed.some((other) => path.startsWith(`${other}/`)))
     .map(([path, writable]) => ({ path, writable }))
     .sort((one, other) => (one.path < other.path ? -1 : 1));
+}
+
+/** Next steps after going to the folder, naming it with `--workdir` or opening it in an editor. */
+export const elsewhere = 'give the agent a folder that does not hold it';
+export const whyClass = 'svc doctor says what the class depends on';
+
+/** As mounts keep it. `E-CAP-025` where nothing can be mounted, and for a folder that is a part of the program. */
+export function ownPartsOf(path: string, own: readonly OwnPlace[], splits: boolean): readonly KeptPlace[] {
+  const inside = writeInside(own, [path]);
+  if (inside !== null) throw openProgram(`${path} is or lies in ${named(inside.holder)}`, elsewhere);
+  const found = ownPlacesIn(own, [path]);
+  const [first] = found;
+  if (first !== undefined && splits) {
+    throw openProgram(
+      `${named(first)} lies in ${path}, where it is only kept from a task that may write beside it in class sealed`,
+      `${elsewhere}, or install svc elsewhere; ${whyClass}`,
+    );
+  }
+  const obstacle = obstacleToKeeping(found);
+  if (obstacle !== null) {
+    const { place, why } = obstacle;
+    throw openProgram(`${named(place)} lies in ${path}, and ${why}`, elsewhere);
+  }
+  return keptOwn(path, found);
+}
+
+function named({ path, what }: OwnPlace): string {
+  return what === null ? path : `${path} (${what})`;
+}
+
+/** `E-CAP-025`. */
+export function openProgram(problem: string, hint: string): Diagnostic {
+  return new Diagnostic('E-CAP-025', `svc itself cannot be kept from this task: ${problem}`, { hint });
 }

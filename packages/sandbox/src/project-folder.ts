@@ -11,10 +11,11 @@ import { isBeneath } from '@svc/kit/files/resolve-beneath.ts';
 import { isMaskedName, shownOfState, stateName } from '@svc/kit/files/masked-names.ts';
 import { below, decoded, entriesIn } from './byte-names.ts';
 import { FolderAtStart, mostEntries as mostRemembered, type FolderChanges } from './folder-changes.ts';
+import { repositoryData, type GitElsewhere } from './git-elsewhere.ts';
 import { hasRepositoryNames, keptGit } from './kept-git.ts';
 import { MadeRepositories, type PutAside } from './made-repositories.ts';
-import { keptOwn, mergedPlaces, obstacleToKeeping, type OwnPlace, ownPlacesIn, writeInside } from './own-places.ts';
-import type { KeptPlace, MaskedPlace, ProjectFolder } from './launch/process-grants.ts';
+import { elsewhere, mergedPlaces, openProgram, type OwnPlace, ownPartsOf, whyClass } from './own-places.ts';
+import type { KeptPlace, MaskedPlace, ProjectFolder, RepositoryData } from './launch/process-grants.ts';
 
 interface ProjectRequest {
   /** Links resolved. */
@@ -26,6 +27,8 @@ interface ProjectRequest {
   readonly keepsGit: boolean;
   /** Whether it is opened for a report, which makes nothing in it. */
   readonly isReport?: boolean;
+  /** The data of its repository, where that lies elsewhere and programs may have it; absent where they have none. */
+  readonly git?: GitElsewhere;
   /** Places of the program itself in it: programs that may write leave them alone. */
   readonly own: readonly OwnPlace[];
   /** Whether masked places have to be left out by naming the others, as in `scoped`; mounts cover them elsewhere. */
@@ -34,10 +37,6 @@ interface ProjectRequest {
   /** Whose programs see it. */
   readonly uid: number;
 }
-
-/** Next steps after going to the folder, naming it with `--workdir` or opening it in an editor. */
-const elsewhere = 'give the agent a folder that does not hold it';
-const whyClass = 'svc doctor says what the class depends on';
 
 const mostEntries = 1_000_000;
 const mostMasked = 256;
@@ -84,6 +83,7 @@ class WatchedFolder implements OpenedFolder {
   readonly writable: boolean;
   masked: readonly MaskedPlace[] = [];
   kept: readonly KeptPlace[] = [];
+  git: RepositoryData | null = null;
   parts: readonly string[] | null = null;
   readonly keepsGit: boolean;
   readonly own: readonly KeptPlace[];
@@ -98,8 +98,11 @@ class WatchedFolder implements OpenedFolder {
   #made: MadeRepositories | null = null;
   /** Of the repositories, when the session began. */
   #firstGit: readonly KeptPlace[] | null = null;
+  #firstData: readonly KeptPlace[] | null = null;
+  readonly #elsewhere: GitElsewhere | null;
 
-  constructor({ path, isWorkdir, writable, keepsGit, isReport, own, splits, clock, uid }: ProjectRequest) {
+  constructor({ path, isWorkdir, writable, keepsGit, isReport, own, splits, clock, uid, git }: ProjectRequest) {
+    this.#elsewhere = git ?? null;
     this.#isReport = isReport ?? false;
     this.path = path;
     this.isWorkdir = isWorkdir;
@@ -127,6 +130,7 @@ class WatchedFolder implements OpenedFolder {
     this.masked = masked.map(({ path, isDirectory }) => ({ path: this.#text(path), isDirectory }));
     const kept = mergedPlaces([...this.#keptGit(known), ...this.own]);
     this.kept = this.isWorkdir && this.writable && !this.#splits ? [...keptState(known), ...kept] : kept;
+    this.git = this.#elsewhere === null ? null : this.#repositoryData(this.#elsewhere);
     if (this.keepsGit && !this.#isReport) this.#made ??= this.#madeSince(known);
     this.parts = this.#splits && masked.length > 0 ? this.#partsBeside(masked, known) : null;
     if (this.parts !== null && this.writable) {
@@ -156,7 +160,13 @@ class WatchedFolder implements OpenedFolder {
   #atStart(known: ReadonlyMap<string, ReadDirectory>): FolderAtStart {
     let entries = 0;
     for (const { count } of known.values()) entries += count;
-    return new FolderAtStart({ path: this.path, clock: this.#clock, names: entries > mostRemembered ? null : known });
+    const git = this.#elsewhere?.directory ?? `${this.path}/.git`;
+    return new FolderAtStart({
+      path: this.path,
+      clock: this.#clock,
+      names: entries > mostRemembered ? null : known,
+      git,
+    });
   }
 
   #keptGit(known: ReadonlyMap<string, ReadDirectory>): readonly KeptPlace[] {
@@ -167,6 +177,16 @@ class WatchedFolder implements OpenedFolder {
     const kept = keptGit(this.path, !this.#splits, { nested, first: this.#firstGit, makes: !this.#isReport });
     this.#firstGit ??= kept;
     return kept;
+  }
+
+  #repositoryData(elsewhere: GitElsewhere): RepositoryData {
+    // Without mounts nothing is kept, and git only reads.
+    const writable = this.writable && !(this.keepsGit && this.#splits);
+    const first = this.#firstData;
+    const question = writable && this.keepsGit ? { first, makes: !this.#isReport } : null;
+    const data = repositoryData(elsewhere, { folder: this.path, writable, question });
+    this.#firstData ??= data.kept;
+    return data;
   }
 
   #identityNow(): string {
@@ -344,34 +364,6 @@ function isOlder({ stamp, readAtMs }: ReadDirectory): boolean {
 /** Its last change in milliseconds, then all that changes with what is in it. */
 function stampOf({ ctimeMs, ctimeNs, mtimeNs, ino, mode }: BigIntStats): string {
   return `${ctimeMs} ${ctimeNs} ${mtimeNs} ${ino} ${mode}`;
-}
-
-/** As mounts keep it. `E-CAP-025` where nothing can be mounted, and for a folder that is a part of the program. */
-function ownPartsOf(path: string, own: readonly OwnPlace[], splits: boolean): readonly KeptPlace[] {
-  const inside = writeInside(own, [path]);
-  if (inside !== null) throw openProgram(`${path} is or lies in ${named(inside.holder)}`, elsewhere);
-  const found = ownPlacesIn(own, [path]);
-  const [first] = found;
-  if (first !== undefined && splits) {
-    throw openProgram(
-      `${named(first)} lies in ${path}, where it is only kept from a task that may write beside it in class sealed`,
-      `${elsewhere}, or install svc elsewhere; ${whyClass}`,
-    );
-  }
-  const obstacle = obstacleToKeeping(found);
-  if (obstacle !== null) {
-    const { place, why } = obstacle;
-    throw openProgram(`${named(place)} lies in ${path}, and ${why}`, elsewhere);
-  }
-  return keptOwn(path, found);
-}
-
-function named({ path, what }: OwnPlace): string {
-  return what === null ? path : `${path} (${what})`;
-}
-
-function openProgram(problem: string, hint: string): Diagnostic {
-  return new Diagnostic('E-CAP-025', `svc itself cannot be kept from this task: ${problem}`, { hint });
 }
 
 function unmaskable(problem: string): Diagnostic {

@@ -69,6 +69,8 @@ export interface ScopeObject extends FlagFields, ListFields {
     readonly is_workdir?: boolean;
     /** Whether what git runs there stays as it is; absent for `project/`. */
     readonly keeps_git?: boolean;
+    /** The data of its repository, if that lies elsewhere and programs have it, and the working tree around the folder, of which they see the names. */
+    readonly git?: { readonly path: string; readonly writable: boolean; readonly around: string | null };
   };
 }
 

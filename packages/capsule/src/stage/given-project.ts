@@ -40,7 +40,7 @@ export class GivenFolder implements GivenProject {
   }
 
   get scope(): Pick<ScopeObject, 'project_folder'> {
-    const { path, isWorkdir, writable, masked, keepsGit } = this.#folder;
+    const { path, isWorkdir, writable, masked, keepsGit, git } = this.#folder;
     const places = masked.map((each) => each.path);
     return {
       project_folder: {
@@ -48,6 +48,7 @@ export class GivenFolder implements GivenProject {
         writable,
         masked: places,
         ...(isWorkdir ? { is_workdir: true, keeps_git: keepsGit } : {}),
+        ...(git === null ? {} : { git: { path: git.path, writable: git.writable, around: git.around } }),
       },
     };
   }
@@ -55,7 +56,7 @@ export class GivenFolder implements GivenProject {
   prepare(workdir: string): void {
     const place = join(workdir, projectName);
     if (!this.#folder.isWorkdir) {
-      if (this.#achieved === 'sealed') makePrivateDirectory(workdir, projectName);
+      if (this.#achieved === 'sealed' && this.#folder.git === null) makePrivateDirectory(workdir, projectName);
       else if (lstatSync(place, { throwIfNoEntry: false }) === undefined) link(this.#folder.path, place);
     }
     this.#folder.look();

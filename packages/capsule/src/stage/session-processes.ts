@@ -114,10 +114,11 @@ export class SessionProcesses {
   /** The environment of a program: the allowed variables of the runtime, and where its state stores are. */
   environment(allowed: readonly string[], stores: readonly StoreDirectory[] = []): Readonly<Record<string, string>> {
     const allow = allowed.filter((name) => !isTelemetryVariable(name));
-    const { sessionId, containment, directories, env: held } = this.#deps;
+    const { sessionId, containment, directories, env: held, project: given } = this.#deps;
+    const project = given?.grant.project;
     const { workdir: accessibleWorkdir } = directories;
     const { achieved } = containment;
-    return containedEnvironment({ accessibleWorkdir, sessionId, achieved, held, allow, stores });
+    return containedEnvironment({ accessibleWorkdir, sessionId, achieved, held, allow, stores, project });
   }
 
   /** `host:port` at which a program finds a port of ours that its grants name. */

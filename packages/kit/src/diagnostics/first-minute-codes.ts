@@ -73,4 +73,9 @@ export const firstMinuteCodes = {
     explanation:
       'A task that may write in a folder can make a repository there. Git runs what the configuration and the hooks in it name, as you: with git status above it too, once the task has added it to the index. At the end svc renames each such .git to .git.made-by-task, and its HEAD, or the HEAD of a repository without a .git, to HEAD.made-by-task. One with plain settings only, as git init and git clone make it, stays. To use one, look at config and hooks in it and rename both back. --write-git leaves all as it is. What svc cannot look at or rename is named too.',
   },
+  'W-RUN-184': {
+    title: 'git does not work in the folder of a task',
+    explanation:
+      "The data of the repository lies outside of the folder, as it does for a second working tree, a submodule and a folder below the top of a repository. svc gives git that data, read only without --write, where it names this very working tree in turn, is of this user, and is not in a folder that no agent is given. Anybody who packs an archive may put a file .git into it that names somebody else's repository. The message says what is missing. The task runs, and git finds no repository.",
+  },
 } as const satisfies Record<string, CatalogueEntry>;

@@ -5,6 +5,7 @@ import { isAbsolute } from 'node:path';
 
 import { errorCode } from '../diagnostics/system-reason.ts';
 import { Diagnostic } from '../diagnostics/diagnostic.ts';
+import { quoted } from '../diagnostics/printable.ts';
 
 /**
  * Where `.svc/` of the user lies: `HOME`, or what the system has for the user where that is not set or empty. `E-IO-001` when that is no
@@ -13,11 +14,16 @@ import { Diagnostic } from '../diagnostics/diagnostic.ts';
 export function homeDirectory(home: string | undefined): string {
   const directory = home || listedHome();
   if (isAbsolute(directory)) return directory;
-  throw new Diagnostic('E-IO-001', 'HOME is not set to an absolute path');
+  const problem = home
+    ? `HOME is ${quoted(home)}, which is no absolute path`
+    : 'HOME is not set, and the system has no home for this user';
+  throw new Diagnostic('E-IO-001', problem, {
+    hint: 'set HOME to a folder that this user may write in: HOME=/tmp/home svc ..., or docker run -e HOME=/tmp/home',
+  });
 }
 
-/** Empty where the user is not in the system's list of users, as in many containers. */
-function listedHome(): string {
+/** What the system has for the user. Is empty where the user is not in its list of users, as in many containers. */
+export function listedHome(): string {
   try {
     return userInfo().homedir;
   } catch (error) {

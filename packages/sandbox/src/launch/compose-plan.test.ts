@@ -313,6 +313,7 @@ describe('a project folder', () => {
     keepsGit: false,
     own: [],
     kept: [],
+    git: null,
     parts: null,
     look: () => {},
   };
@@ -354,6 +355,30 @@ describe('a project folder', () => {
       'bind 14 /home/user/shop/.git /tmp/work/project/.git',
       'bind 15 /home/user/shop/.git/hooks /tmp/work/project/.git/hooks',
     ]);
+  });
+
+  it('lies where the host has it beside a repository elsewhere, and what is around it is listed and not opened', () => {
+    const [kept, reads] = [[{ path: 'hooks', writable: false }], ['/home/user/.gitignore']];
+    const git = { path: '/home/user/.git', writable: true, kept, around: '/home/user', reads };
+    const grants = { project: { ...project, masked: [], writable: true, git } };
+    const lines = words({ enforcement: sealed, grants }).split('\n');
+    expect(lines.filter((line) => /home\/user|^cwd/.test(line))).toEqual([
+      'bind 7 /home/user /home/user',
+      'bind 14 /home/user/.git /home/user/.git',
+      'bind 15 /home/user/.git/hooks /home/user/.git/hooks',
+      'bind 14 /home/user/shop /home/user/shop',
+      'cwd /home/user/shop',
+      'allow 12 /home/user/.gitignore',
+      'allow 30142 /home/user/shop',
+      'allow 30142 /home/user/.git',
+      'allow 8 /home/user',
+    ]);
+    expect(lines.filter((line) => /^allow \d+ \/(?:tmp)?$/.test(line))).toEqual(['allow 30142 /tmp']);
+    const below = words({
+      enforcement: sealed,
+      grants: { project: { ...project, git: { ...git, around: '/tmp/x' } } },
+    });
+    expect(below).not.toContain('\nallow 30142 /tmp\n');
   });
 
   it('opens where the host has it without a root of its own: as a whole, or listed and opened by its parts', () => {

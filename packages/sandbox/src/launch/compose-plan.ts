@@ -3,7 +3,7 @@
 import { join } from 'node:path';
 
 import { isBeneath } from '@svc/kit/files/resolve-beneath.ts';
-import { connects, containedHome, egressPort } from '../contained-environment.ts';
+import { connects, containedHome, egressPort, opensTemporary, temporary } from '../contained-environment.ts';
 import {
   countsAlone,
   countsApart,
@@ -23,8 +23,8 @@ import {
   mountAttribute,
   type RootStep,
 } from './launch-plan.ts';
-import { type ProcessGrants, storePlace, type ResourceLimits } from './process-grants.ts';
-import { projectName, projectSteps } from './project-steps.ts';
+import { type ProcessGrants, type RepositoryData, storePlace, type ResourceLimits } from './process-grants.ts';
+import { projectPlace as placeInRoot, projectSteps } from './project-steps.ts';
 import type { Enforcement } from './enforcement.ts';
 
 export interface PlanRequest {
@@ -71,7 +71,7 @@ export function composePlan(request: PlanRequest): LaunchPlan {
 /** Where a launch has its project folder; null without one, and where that is the workdir. */
 function projectPlace({ enforcement, grants: { project }, workdir }: PlanRequest): string | null {
   if (project === undefined || project.isWorkdir) return null;
-  return enforcement.class === 'sealed' ? join(workdir, projectName) : project.path;
+  return enforcement.class === 'sealed' ? placeInRoot(project, workdir) : project.path;
 }
 
 /** A program is only started where there is room for it beside the process that starts it. */
@@ -135,22 +135,31 @@ function landlockOf(
     handled: { ...handled, network },
     paths: [
       ...files.execute.map((path) => ({ rights: fileRights.execute, path })),
-      // A composed root holds only what was granted.
-      ...(sealed ? ['/'] : files.read.filter((path) => !files.execute.includes(path))).map((path) => ({
-        rights: fileRights.read,
-        path,
-      })),
+      ...readable(request).map((path) => ({ rights: fileRights.read, path })),
       ...workdirRules(grants, workdir),
       ...projectRules(request),
       ...grants.stores.map((store) => ({
         rights: fileRights.write,
         path: sealed ? storePlace(store, workdir) : store.path,
       })),
-      ...(sealed ? [temporary, sharedMemory] : []).map((path) => ({ rights: fileRights.write, path })),
+      ...(sealed ? [...(opensTemporary(grants.project) ? [temporary] : []), sharedMemory] : []).map((path) => ({
+        rights: fileRights.write,
+        path,
+      })),
       ...devices.map((name) => ({ rights: fileRights.device, path: `/dev/${name}` })),
     ],
     ports: ports === 'any' ? [] : ports.map((port) => ({ rights: tcpRight.connect, port })),
   };
+}
+
+/** A composed root holds nothing but what was granted, unless it shows a working tree around the project folder. */
+function readable({ enforcement, files, grants: { project } }: PlanRequest): readonly string[] {
+  const git = project?.git ?? null;
+  const isSealed = enforcement.class === 'sealed';
+  if (isSealed && (git === null || git.around === null)) return ['/'];
+  const ofSystem = files.read.filter((path) => !files.execute.includes(path));
+  const ofRoot = isSealed ? ['/dev', ...(enforcement.root.proc ? ['/proc'] : [])] : [];
+  return [...ofSystem, ...ofRoot, ...(git?.reads ?? [])];
 }
 
 function workdirRules(grants: ProcessGrants, workdir: string): LandlockRules['paths'] {
@@ -180,8 +189,19 @@ function projectRules(request: PlanRequest): LandlockRules['paths'] {
   const place = projectPlace(request);
   if (project === undefined || place === null) return [];
   const rights = (project.writable ? fileRights.write : fileRights.read) | (workdirExec ? fileRights.runHere : 0n);
-  if (enforcement.class === 'sealed' || project.parts === null) return [{ rights, path: place }];
-  return [{ rights: fileRights.list, path: place }, ...project.parts.map((path) => ({ rights, path }))];
+  const data = repositoryRules(project.git);
+  if (enforcement.class === 'sealed' || project.parts === null) return [{ rights, path: place }, ...data];
+  return [{ rights: fileRights.list, path: place }, ...project.parts.map((path) => ({ rights, path })), ...data];
+}
+
+/** Git looks for new files from the top of the working tree down: names of what is there are listed, and no file is opened. */
+function repositoryRules(git: RepositoryData | null): LandlockRules['paths'] {
+  if (git === null) return [];
+  const { path, writable, around } = git;
+  return [
+    { rights: writable ? fileRights.write : fileRights.read, path },
+    ...(around === null ? [] : [{ rights: fileRights.list, path: around }]),
+  ];
 }
 
 /** Landlock knows ports, not hosts: an allow-list narrows the ports at most, and a host without a port none. */
@@ -270,7 +290,6 @@ interface RootRequest {
   readonly mapped: boolean;
 }
 
-export const temporary = '/tmp';
 export const sharedMemory = '/dev/shm';
 
 const { readOnly, noSuid, noDev, noExec, mapped: mappedOwners } = mountAttribute;

@@ -36,6 +36,18 @@ export interface KeptPlace {
   readonly writable: boolean;
 }
 
+/** The data of a repository that lies outside of the folder whose working tree it is. */
+export interface RepositoryData {
+  /** On the host, links resolved. */
+  readonly path: string;
+  readonly writable: boolean;
+  /** As of a project folder. */
+  readonly kept: readonly KeptPlace[];
+  /** The working tree around the folder, of which programs list names, and read nothing but `reads`. Is null where the folder is all of it. */
+  readonly around: string | null;
+  readonly reads: readonly string[];
+}
+
 /** A folder of the host that somebody has given to a session: programs see it as `project/` of their workdir, where they start, or it is the workdir. */
 export interface ProjectFolder {
   /** On the host, links resolved. */
@@ -50,6 +62,8 @@ export interface ProjectFolder {
   readonly own: readonly KeptPlace[];
   /** All that is kept, where mounts keep it; those above others first. */
   readonly kept: readonly KeptPlace[];
+  /** Is mounted where the host has it, and so is the folder then; null where none lies outside of the folder. */
+  readonly git: RepositoryData | null;
   /** Where nothing can be mounted over those: the places that may be read instead of the whole, absolute; null for the whole. */
   readonly parts: readonly string[] | null;
   /** Brings `masked`, `kept` and `parts` up to date, for the next launch. Throws the Diagnostic of a folder that cannot be masked. */

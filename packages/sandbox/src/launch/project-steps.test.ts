@@ -18,6 +18,7 @@ const project: ProjectFolder = {
     { path: 'api/.git', writable: true },
     { path: 'api/.git/hooks', writable: false },
   ],
+  git: null,
   parts: null,
   look: () => {},
 };

@@ -4,12 +4,34 @@ import { join } from 'node:path';
 
 import { isBeneath } from '@svc/kit/files/resolve-beneath.ts';
 import { mountAttribute, type RootStep } from './launch-plan.ts';
-import type { ProcessGrants } from './process-grants.ts';
+import type { ProcessGrants, ProjectFolder, RepositoryData } from './process-grants.ts';
 
 /** The name of the project folder in the workdir. */
 export const projectName = 'project';
 
 const { readOnly, noSuid, noDev, noExec } = mountAttribute;
+
+/** Where a composed root has the folder: git finds data that lies elsewhere from where the host has it. */
+export function projectPlace({ path, git }: ProjectFolder, workdir: string): string {
+  return git === null ? join(workdir, projectName) : path;
+}
+
+/** What lies around the folder is there to be seen by its names, and Landlock opens none of it. */
+function repositorySteps(git: RepositoryData | null, owners: number): readonly RootStep[] {
+  if (git === null) return [];
+  const bind = (path: string, attributes: number): RootStep => ({
+    kind: 'bind',
+    attributes: attributes | owners | noSuid | noDev,
+    source: path,
+    target: path,
+  });
+  const access = noExec | (git.writable ? 0 : readOnly);
+  return [
+    ...(git.around === null ? [] : [bind(git.around, readOnly)]),
+    bind(git.path, access),
+    ...git.kept.map(({ path, writable }) => bind(join(git.path, path), access | (writable ? 0 : readOnly))),
+  ];
+}
 
 /**
  * The project folder in the workdir, unless it is the workdir, which is mounted already; each place in it that is kept, mounted once more, which cannot be
@@ -22,7 +44,7 @@ export function projectSteps(
 ): readonly RootStep[] {
   if (project === undefined) return [];
   const { isWorkdir } = project;
-  const place = isWorkdir ? workdir : join(workdir, projectName);
+  const place = isWorkdir ? workdir : projectPlace(project, workdir);
   const isWritable = project.writable && (writable || !isWorkdir);
   // If only a part of the workdir may be seen, what holds that part is that part.
   const seen = <Place extends { readonly path: string }>(places: readonly Place[]): readonly Place[] =>
@@ -33,6 +55,7 @@ export function projectSteps(
   const nothing = readOnly | noSuid | noDev | noExec;
   const attributes = owners | noSuid | noDev | (workdirExec ? 0 : noExec) | (isWritable ? 0 : readOnly);
   return [
+    ...repositorySteps(project.git, owners),
     ...(isWorkdir ? [] : [{ kind: 'bind', attributes, source: project.path, target: place } as const]),
     ...seen(project.kept).map(({ path, writable }): RootStep => {
       const [source, target] = [join(project.path, path), join(place, path)];

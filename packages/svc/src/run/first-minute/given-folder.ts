@@ -1,16 +1,15 @@
 /** Decides whether the current folder may be given to an agent. */
 
 import { lstatSync, realpathSync } from 'node:fs';
-import { basename, join, sep } from 'node:path';
+import { basename, isAbsolute, join, sep } from 'node:path';
 
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import { quoted } from '@svc/kit/diagnostics/printable.ts';
-import { homeDirectory } from '@svc/kit/files/home-directory.ts';
+import { listedHome } from '@svc/kit/files/home-directory.ts';
 import { ioFault } from '@svc/kit/files/io-fault.ts';
 import { closedFolderAround } from '@svc/kit/files/masked-names.ts';
 import { isBeneath, realPath } from '@svc/kit/files/resolve-beneath.ts';
 import { systemFolder } from '@svc/kit/files/system-folder.ts';
-import { unlessRefused } from '@svc/kit/files/unless-refused.ts';
 
 /**
  * The folder with links resolved. `E-CAP-022` for one that holds the home of the user, keys or what `svc` keeps, and for one inside those
@@ -38,11 +37,11 @@ function realFolder(cwd: string): string {
   }
 }
 
-/** Why not, as the end of a sentence that begins with "it"; null where nothing is against it. */
-function refusalOf(folder: string, home: string): string | null {
+/** Why a folder, links resolved, is given to no agent, as the end of a sentence that begins with "it"; null where nothing is against it. */
+export function refusalOf(folder: string, home: string): string | null {
   if (folder === sep) return 'is the root of the file system';
   // HOME may be set to another than the one that holds what is to be kept.
-  const homes = [home, unlessRefused(() => homeDirectory(undefined), home)].map(realPath);
+  const homes = [home, listedHome()].filter(isAbsolute).map(realPath);
   if (homes.includes(folder)) return 'is your home folder';
   if (homes.some((each) => isBeneath(folder, each))) return 'holds your home folder';
   const inside = closedFolderAround(folder);

@@ -23,6 +23,7 @@ import { askOllama } from './ask-ollama.ts';
 import { adhocName, capsuleText, type TaskGrants } from './capsule-text.ts';
 import { chooseModel, type ChosenModel } from './choose-model.ts';
 import { folderName, givenFolder } from './given-folder.ts';
+import type { GitOfTask } from './git-of-task.ts';
 import { strangerAt } from './listener-owner.ts';
 import { RefusedThings } from './refused-things.ts';
 import type { AdhocTask } from './task-companion.ts';
@@ -66,6 +67,7 @@ export async function openTask(flags: TaskFlags, context: CommandContext, isRepo
   });
   const { achieved } = await hostContainment(facts);
   const writable = isWritable(flags);
+  const git = await gitOf(flags, achieved, { path, context });
   const project = openProjectFolder({
     path,
     isWorkdir: false,
@@ -78,8 +80,9 @@ export async function openTask(flags: TaskFlags, context: CommandContext, isRepo
     splits: achieved === 'scoped',
     clock: systemClock,
     uid: facts.uid,
+    ...(git?.found.kind === 'elsewhere' ? { git: git.found.git } : {}),
   });
-  const grants = grantsOf(flags, achieved, env['PATH'] ?? '');
+  const grants = grantsOf(flags, achieved, { searchPath: env['PATH'] ?? '', git });
   const root = adhocRoot(home);
   const folder = folderName(path);
   const text = capsuleText(adhocName, keptComment(path, writable), { model, grants });
@@ -87,7 +90,13 @@ export async function openTask(flags: TaskFlags, context: CommandContext, isRepo
   return {
     // A folder that is only looked at must not choose what is read of it: no `.env`.
     request: {
-      adhoc: { text, root, project: new GivenFolder(project, achieved), warnings: absentVariables(grants, env) },
+      adhoc: {
+        text,
+        root,
+        project: new GivenFolder(project, achieved),
+        warnings: [...absentVariables(grants, env), ...(git?.warnings ?? [])],
+      },
+      ...(git === null ? {} : { env: { ...env, ...git.identity } }),
       manifestFile: join(root, 'svc.yaml'),
       readEnvFile: false,
     },
@@ -100,7 +109,22 @@ function isWritable({ write, writeGit }: TaskFlags): boolean {
   return write === true || writeGit === true;
 }
 
-function grantsOf(flags: TaskFlags, achieved: ContainmentClass, searchPath: string): TaskGrants {
+/** Looked for only where git may run. */
+async function gitOf(
+  { allow = [] }: TaskFlags,
+  achieved: ContainmentClass,
+  { path, context }: { readonly path: string; readonly context: CommandContext },
+): Promise<GitOfTask | null> {
+  if (!allow.includes('git') || achieved === 'advisory') return null;
+  return await (await import('./git-of-task.ts')).gitOfTask(path, context);
+}
+
+interface GrantSurroundings {
+  readonly searchPath: string;
+  readonly git: GitOfTask | null;
+}
+
+function grantsOf(flags: TaskFlags, achieved: ContainmentClass, { searchPath, git }: GrantSurroundings): TaskGrants {
   const isHeld = achieved !== 'advisory';
   const usual = usualCommands.filter((name) => findProgram(name, searchPath).kind === 'found');
   const writes = isWritable(flags);
@@ -112,7 +136,13 @@ function grantsOf(flags: TaskFlags, achieved: ContainmentClass, searchPath: stri
     keepsGit: writes && flags.writeGit !== true,
     floor: isHeld ? 'scoped' : null,
     hasEditor: writes,
+    ...(git === null ? {} : { identity: Object.keys(git.identity), ...shownGit(git) }),
   };
+}
+
+function shownGit({ found }: GitOfTask): Pick<TaskGrants, 'git'> {
+  if (found.kind === 'closed') return { git: 'closed' };
+  return found.kind === 'elsewhere' && found.git.around !== null ? { git: 'around' } : {};
 }
 
 /** `W-RUN-172` for every variable that `--env` names and that commands do not get. A manifest lists what they may have, so nothing is said of that. */
