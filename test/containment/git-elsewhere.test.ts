@@ -27,7 +27,7 @@ class Repositories {
     writeFileSync(join(this.minute.home, '.gitconfig'), '[user]\n\tname = Kim\n\temail = kim@example.com\n');
     this.minute.write({ 'repo/pkg/a/f': 'f\n', 'repo/secret': 'SECRET\n', 'repo/.gitignore': 'out\n' });
     this.git('.', 'init', '-q', '-b', 'main', 'repo');
-    // Who gives the files to a user, and does so at once, leaves git no other way to tell that they are the same.
+    // The tests give the files to another user after git has recorded owner and times.
     for (const [key, value] of [
       ['core.checkStat', 'minimal'],
       ['core.trustctime', 'false'],
@@ -69,7 +69,7 @@ class Repositories {
 const write = ['--write', '--allow', 'git,mkdir,mv,touch'];
 
 describe.each(sealed)('a repository whose data lies outside of the folder in $name', (setup) => {
-  it.for(['tree', 'super/sub', 'repo/pkg/a'])('is committed to in %s, as the person', async (folder, context) => {
+  it.for(['tree', 'super/sub', 'repo/pkg/a'])('takes commits of the person in %s', async (folder, context) => {
     const repositories = new Repositories(context, setup);
     const stderr = await repositories.task(context, folder, {
       commands: [
@@ -91,7 +91,7 @@ describe.each(sealed)('a repository whose data lies outside of the folder in $na
     expect(repositories.git(folder, 'status', '--short')).toBe('');
   });
 
-  it('is only read without --write, and shows of what lies around the folder that it is there', async (context) => {
+  it('stays as it is without --write, and shows the names around the folder and no content', async (context) => {
     const repositories = new Repositories(context, setup);
     const stderr = await repositories.task(context, 'repo/pkg/a', {
       commands: [
@@ -119,7 +119,7 @@ describe.each(sealed)('a repository whose data lies outside of the folder in $na
     });
   });
 
-  it('is not shown to a task that may not run git, nor to one in a folder whose .git somebody made up', async (context) => {
+  it('stays out of sight without --allow git, and behind a .git that somebody made up', async (context) => {
     const repositories = new Repositories(context, setup);
     const { folder } = repositories.minute;
     await repositories.task(context, 'tree', { commands: [`ls ${folder}/repo/.git`], args: [] });
@@ -137,7 +137,7 @@ describe.each(sealed)('a repository whose data lies outside of the folder in $na
     );
   });
 
-  it('is opened by --write-git', async (context) => {
+  it('takes hooks of a task with --write-git', async (context) => {
     const repositories = new Repositories(context, setup);
     const commands = ['echo mine > "$(git rev-parse --git-common-dir)/hooks/post-commit"'];
     await repositories.task(context, 'tree', { commands, args: ['--write-git', '--allow', 'git'] });
@@ -146,7 +146,7 @@ describe.each(sealed)('a repository whose data lies outside of the folder in $na
 });
 
 describe.each(scoped)('a repository whose data lies outside of the folder in $name', (setup) => {
-  it('is read, and written with --write-git alone', async (context) => {
+  it('shows its log, and takes commits with --write-git alone', async (context) => {
     const repositories = new Repositories(context, setup);
     const commands = ['git log --format=%s; git status --short', 'git commit -qm Two --allow-empty'];
     await repositories.task(context, 'repo/pkg/a', { commands, args: write });

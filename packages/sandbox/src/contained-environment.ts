@@ -47,7 +47,7 @@ export function containedTemporary(accessibleWorkdir: string): string {
 /** The place of a composed root for temporary files. */
 export const temporary = '/tmp';
 
-/** Whether programs may write there: whoever may do that may read whatever is mounted below. */
+/** Whether programs may write there: the right to write in a folder is one to read all that is mounted below it. */
 export function opensTemporary(project: ProjectFolder | undefined): boolean {
   const around = project?.git?.around ?? null;
   return around === null || !isBeneath(temporary, around);

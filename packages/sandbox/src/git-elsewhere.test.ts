@@ -55,7 +55,7 @@ function found(folder: string, { refused, owns = true }: Over = {}): string {
 }
 
 describe('the data of a repository outside of a folder', () => {
-  it('is that of the first working tree for another one, and its own for a submodule', () => {
+  it('belongs to the first working tree for another one, and to the submodule for that', () => {
     git('repo', 'worktree', 'add', '-q', '../tree');
     git('.', 'init', '-q', 'super');
     git('super', 'submodule', '--quiet', 'add', '../repo', 'sub');
@@ -73,7 +73,7 @@ describe('the data of a repository outside of a folder', () => {
     expect(found('tree/b')).toBe('/repo/.git /tree /tree/.gitignore');
   });
 
-  it('is that of a separate directory, once it names the working tree', () => {
+  it('counts in a separate directory once that names the working tree', () => {
     git('.', 'init', '-q', '--separate-git-dir=data', 'own');
     expect(found('own')).toBe(
       '/data does not say that /own is its working tree: git config --file /data/config core.worktree /own says so',
@@ -82,7 +82,7 @@ describe('the data of a repository outside of a folder', () => {
     expect(found('own')).toBe('/data -');
   });
 
-  it('is nothing special of a folder that holds its repository, and of none', () => {
+  it('needs no mount of its own inside the folder, and without a repository', () => {
     expect(found('repo')).toBe('inside');
     mkdirSync(join(base, 'plain'));
     expect(found('plain')).toBe('inside');
@@ -141,17 +141,17 @@ describe('a file .git that somebody has packed into an archive', () => {
   });
 });
 
-describe('a repository is not given to an agent', () => {
-  it('whose working tree is the home of the person', () => {
+describe('a repository', () => {
+  it('stays closed around the home of the person', () => {
     expect(found('repo/pkg/a', { refused: 'repo' })).toBe('/repo is your home folder');
   });
 
-  it('whose data lies in a folder that no agent is given', () => {
+  it('stays closed in a folder that no agent is given', () => {
     git('repo', 'worktree', 'add', '-q', '../tree');
     expect(found('tree', { refused: 'repo/.git' })).toBe('/repo/.git is your home folder');
   });
 
-  it('that is of another user, as git refuses it', () => {
+  it('stays closed if it belongs to another user, as git refuses it', () => {
     expect(found('repo/pkg/a', { owns: false })).toBe('/repo/.git belongs to another user');
   });
 });

@@ -152,7 +152,7 @@ function landlockOf(
   };
 }
 
-/** A composed root holds nothing but what was granted, unless it shows a working tree around the project folder. */
+/** A composed root holds only what was granted, unless it shows a working tree around the project folder. */
 function readable({ enforcement, files, grants: { project } }: PlanRequest): readonly string[] {
   const git = project?.git ?? null;
   const isSealed = enforcement.class === 'sealed';

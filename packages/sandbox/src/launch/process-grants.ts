@@ -43,7 +43,7 @@ export interface RepositoryData {
   readonly writable: boolean;
   /** As of a project folder. */
   readonly kept: readonly KeptPlace[];
-  /** The working tree around the folder, of which programs list names, and read nothing but `reads`. Is null where the folder is all of it. */
+  /** The working tree around the folder, of which programs list names, and read `reads` only. Is null where the folder is all of it. */
   readonly around: string | null;
   readonly reads: readonly string[];
 }
