@@ -1,7 +1,7 @@
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 
-import { afterEach, describe, expect, it } from 'vitest';
+import { afterEach, describe, expect, it, onTestFinished } from 'vitest';
 
 import { scriptLineSchemas } from '@svc/svc/run/script/run-result.ts';
 import { startFakeOllama } from '@svc/testing/fake-ollama.ts';
@@ -422,4 +422,21 @@ describe.skipIf(!hasPseudoTerminals())('svc "task" on a terminal (skipped withou
       '--write: files of ./shop can be changed and removed, and there is no undo yet',
     );
   }, 60_000);
+});
+
+describe.runIf(process.getuid?.() === 0)('a user that no list of the system has (only as root)', () => {
+  it('does a task with a home that can be written, and reads a hint with any other', async () => {
+    const minute = new FirstMinute({ ceiling: 'sealed', uid: 54_321 });
+    onTestFinished(async () => await minute.dispose());
+    await minute.plays();
+    expect(await minute.svc(['-p', 'hi'])).toMatchObject({ code: 0, stdout: 'Done.\n' });
+    for (const [home, said] of [
+      ['/', 'error[E-IO-001]: HOME is "/", and svc can keep nothing there: / cannot be written: permission denied\n'],
+      [undefined, 'error[E-IO-001]: HOME is not set, and the system has no home for this user\n'],
+    ] as const) {
+      const { code, stderr } = await minute.svc(['-p', 'hi'], { env: { HOME: home } });
+      expect({ code, stderr }).toEqual({ code: 1, stderr: expect.stringContaining(said) as unknown });
+      expect(stderr).toContain('\nhint: set HOME to a folder that this user may write in: ');
+    }
+  });
 });

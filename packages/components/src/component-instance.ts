@@ -300,5 +300,9 @@ function faultOf({ kind, reason }: NodeProcessEnd): ComponentFault {
 }
 
 function cannotStart(reason: string): ComponentFault {
-  return new ComponentFault('unavailable', `the component cannot start: ${reason}`);
+  const isBounded = /cannot allocate wasm memory/i.test(reason);
+  const advice = isBounded
+    ? '; WebAssembly reserves much address space, which ulimit -v bounds: run svc with ulimit -v unlimited'
+    : '';
+  return new ComponentFault('unavailable', `the component cannot start: ${reason}${advice}`);
 }

@@ -1,11 +1,11 @@
-import { mkdirSync, mkdtempSync, realpathSync, rmSync, symlinkSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, realpathSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
-import { givenFolder } from './given-folder.ts';
+import { givenFolder, needsHome } from './given-folder.ts';
 
 let base: string;
 let home: string;
@@ -73,5 +73,16 @@ describe('the folder that an agent is given', () => {
     expect(given(join(base, 'to-home'))).toBe(
       'E-CAP-022: "/users/me" is not given to an agent: it is your home folder',
     );
+  });
+});
+
+describe('the home of a user that no list has', () => {
+  it('needs a place to write in, which the hint names', () => {
+    mkdirSync(join(base, 'closed'), { mode: 0o555 });
+    writeFileSync(join(base, 'file'), '');
+    needsHome(join(base, 'new', 'home'));
+    needsHome(join(base, 'users', 'me'));
+    const home = join(base, 'file', 'home');
+    expect(() => needsHome(home)).toThrow(/^HOME is ".*home", and svc can keep nothing there: /);
   });
 });

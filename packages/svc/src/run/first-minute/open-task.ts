@@ -22,7 +22,7 @@ import { joined, say, type Shown } from '@svc/terminal/screen/shown.ts';
 import { askOllama } from './ask-ollama.ts';
 import { adhocName, capsuleText, type TaskGrants } from './capsule-text.ts';
 import { chooseModel, type ChosenModel } from './choose-model.ts';
-import { folderName, givenFolder } from './given-folder.ts';
+import { folderName, givenFolder, needsHome } from './given-folder.ts';
 import type { GitOfTask } from './git-of-task.ts';
 import { strangerAt } from './listener-owner.ts';
 import { RefusedThings } from './refused-things.ts';
@@ -55,6 +55,7 @@ interface OpenedTask {
 export async function openTask(flags: TaskFlags, context: CommandContext, isReport: boolean): Promise<OpenedTask> {
   const { cwd, home, env } = context;
   const path = givenFolder(cwd, home);
+  if (!isReport) needsHome(home);
   const packageRoot = findPackageRoot(import.meta.filename);
   const ceiling = parseCeiling(env['SVC_CONTAINMENT_CEILING']);
   // One after the other: a host is tried in this very thread, and an answer that comes meanwhile would come too late.
