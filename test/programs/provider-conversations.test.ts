@@ -2,7 +2,7 @@ import { afterEach, describe, expect, it } from 'vitest';
 
 import { startFakeAnthropic } from '@svc/testing/fake-anthropic.ts';
 import { startFakeOpenAi } from '@svc/testing/fake-openai.ts';
-import { says } from '@svc/testing/fake-reply.ts';
+import { type FakeStream, says } from '@svc/testing/fake-reply.ts';
 import type { FakeProvider } from '@svc/testing/fake-provider.ts';
 import { scriptLineSchemas, type RunResult } from '@svc/svc/run/script/run-result.ts';
 import { useCapsules } from '../support/capsule-folders.ts';
@@ -76,6 +76,57 @@ it('a call goes back to the provider with its id and with what it brought', asyn
     ],
   });
 });
+
+const server = `
+import { createInterface } from 'node:readline';
+const say = (message) => process.stdout.write(JSON.stringify({ jsonrpc: '2.0', ...message }) + '\\n');
+createInterface({ input: process.stdin }).on('line', (line) => {
+  const { id, method, params } = JSON.parse(line);
+  if (method === 'initialize') say({ id, result: { protocolVersion: params.protocolVersion, capabilities: { tools: {} }, serverInfo: { name: 'ids', version: '1' } } });
+  if (method === 'tools/list') say({ id, result: { tools: [{ name: 'find', inputSchema: { type: 'object', properties: { id: { type: 'integer' } } } }] } });
+  if (method === 'tools/call') say({ id, result: { content: [{ type: 'text', text: /"arguments":(\\{[^}]*\\})/.exec(line)[1] }] } });
+});
+`;
+
+/** A capsule with an MCP server whose tool answers its arguments as they came. */
+function withServer(endpoint: string, driver: string): Workspace {
+  const workspace = asking(
+    endpoint,
+    driver,
+    'artifacts: [{ name: ids, version: 1.0.0, source: ./ids }]\ncapabilities: { shell: { allow: [node] } }\n',
+  );
+  workspace.write('ids/server.mjs', server);
+  workspace.write(
+    'ids/svc.yaml',
+    'name: ids\nversion: 1.0.0\nruntime: tool\nimplementation: mcp\ncommand: [node, ./server.mjs]\ndescription: Finds.\n',
+  );
+  return workspace;
+}
+
+const finds = (id: string, input: string): FakeStream => ({
+  kind: 'stream',
+  toolCalls: [{ id, name: 'ids__find', arguments: input }],
+});
+
+it.each([
+  ['svc-driver-openai', startFakeOpenAi, '"arguments":"{\\"id\\":1234567890123456789}"'],
+  ['svc-driver-anthropic', startFakeAnthropic, '"input":{"id":1234567890123456789}'],
+] as const)(
+  'a number of many digits reaches tool and conversation of %s as it is written',
+  async (driver, start, sent) => {
+    const provider = await start([
+      finds('c1', '{"id":1234567890123456789}'),
+      finds('c2', '{"id":1e400}'),
+      says('Done.'),
+    ]);
+    providers.push(provider);
+    expect(await resultOf(withServer(provider.endpoint, driver))).toMatchObject({ answer: 'Done.' });
+    const [, second, third] = provider.requests.map(({ body }) => body);
+    expect(second).toContain(sent);
+    expect(second).toContain('{\\"id\\":1234567890123456789}\\n</untrusted-content>');
+    expect(third).toContain('arguments.id is 1e400');
+  },
+);
 
 describe('the result of a run', () => {
   it('says what the provider had in its cache', async () => {

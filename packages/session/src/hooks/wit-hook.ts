@@ -2,6 +2,7 @@
 
 import { isAnything, isListOf, isObjectOf, isText, isVariantOf } from '@svc/kit/guards.ts';
 import { shortened } from '@svc/kit/diagnostics/printable.ts';
+import { withDigits } from '@svc/kit/exact-json.ts';
 import { holdsFewItems, longestList } from '@svc/protocol/json-object.ts';
 import { decodeMessage, encodeBlock, encodeMessage, isWitMessage } from '../model/wit-driver.ts';
 import type { Message, ToolDefinition } from '../model/driver.ts';
@@ -135,7 +136,7 @@ export class WitEvents {
       turn: call.turn,
       tool: call.toolName,
       callId: call.callId ?? undefined,
-      arguments: JSON.stringify(call.arguments),
+      arguments: withDigits(call.arguments, call.digits),
     };
   }
 

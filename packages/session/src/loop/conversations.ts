@@ -4,6 +4,7 @@ import * as z from 'zod/mini';
 
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import { listUntilBad } from '@svc/kit/bounded-lists.ts';
+import type { Digits } from '@svc/kit/exact-json.ts';
 import { parseJson } from '@svc/protocol/json-object.ts';
 import type { ContextId } from '@svc/protocol/ids.ts';
 import { redactedJson } from '@svc/record/trace/file-trace.ts';
@@ -39,7 +40,13 @@ const fileVersion = 1;
 const block = z.discriminatedUnion('type', [
   z.strictObject({ type: z.literal('text'), text: z.string() }),
   z.strictObject({ type: z.literal('thinking'), text: z.string(), signature: z.exactOptional(z.string()) }),
-  z.strictObject({ type: z.literal('tool_call'), id: z.string(), name: z.string(), input: z.unknown() }),
+  z.strictObject({
+    type: z.literal('tool_call'),
+    id: z.string(),
+    name: z.string(),
+    input: z.unknown(),
+    digits: z.exactOptional(z.record(z.string(), z.string())),
+  }),
 ]);
 
 const message = z.discriminatedUnion('role', [
@@ -110,8 +117,14 @@ function encodeBlock(one: ContentBlock, redact: Redact): z.infer<typeof block> {
         id: redact(one.id),
         name: redact(one.name),
         input: redactedJson(one.input, redact),
+        ...(one.digits === undefined ? {} : { digits: redactedDigits(one.digits, redact) }),
       };
   }
+}
+
+/** Those that are no secret; a key of the input may be one too. */
+function redactedDigits(digits: Digits, redact: Redact): Digits {
+  return Object.fromEntries(Object.entries(digits).filter((each) => each.every((text) => redact(text) === text)));
 }
 
 /** A signature vouches for the original text: a provider refuses it beside another, and ignores thinking without one. */

@@ -6,6 +6,7 @@ import {
   decodeDriverLine,
   type DriverLine,
   encodeDriverRequest,
+  requestLine,
 } from './driver-lines.ts';
 
 function said(...lines: readonly string[]): string {
@@ -203,4 +204,25 @@ it('a response of hundreds of thousands of blocks is wrong, and the input of a c
   const content = [{ type: 'tool_call', name: 'sum', input: { numbers: many } }];
   const line = decodeDriverLine({ type: 'response', response: { content, stop_reason: 'tool_call' } });
   expect(line.kind).toBe('response');
+});
+
+it('a line keeps the digits of arguments that JavaScript cannot hold, when it is read and when it is written', () => {
+  const call = '{"type":"tool_call","id":"c1","name":"find","input":{"id":1234567890123456789}}';
+  const bytes = Buffer.from(
+    `{"type":"response","response":{"content":[{"type":"text","text":"x"},${call}],"stop_reason":"tool_call"}}`,
+  );
+  const reading = readDriverLine({ kind: 'line', bytes }, 'the driver');
+  if (reading.kind !== 'value') throw new Error(reading.kind);
+  const line = decodeDriverLine(reading.value, reading.digits);
+  if (line.kind !== 'response') throw new Error(line.kind);
+  const { content } = line.response;
+  expect(content[1]).toMatchObject({ digits: { '/id': '1234567890123456789' } });
+  const request = {
+    model: '',
+    system: '',
+    messages: [{ role: 'assistant', content }],
+    tools: [],
+    maxTokens: 1,
+  } as const;
+  expect(requestLine(request)).toContain(`"content":[{"type":"text","text":"x"},${call}]`);
 });

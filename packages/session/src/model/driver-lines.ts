@@ -5,6 +5,7 @@ import * as z from 'zod/mini';
 import { issueClause } from '@svc/artifacts/manifest/schema-issues.ts';
 import { shortened } from '@svc/kit/diagnostics/printable.ts';
 import { parseJsonText } from '@svc/protocol/json-text.ts';
+import { type Digits, digitsBelow, exactJson, withDigits } from '@svc/kit/exact-json.ts';
 import { decodeMarkedUtf8 } from '@svc/protocol/strict-utf8.ts';
 import { asJsonObject, longestList } from '@svc/protocol/json-object.ts';
 import type { LaunchEnd } from '@svc/sandbox/launcher.ts';
@@ -27,7 +28,8 @@ const lastLines = 5;
 const namesError = /^\w*(?:Error|Exception)\b[^:]{0,80}: \S/;
 
 type DriverLineReading =
-  | { readonly kind: 'value'; readonly value: unknown }
+  /** `digits` are those of its numbers that lose some. */
+  | { readonly kind: 'value'; readonly value: unknown; readonly digits?: Digits }
   | { readonly kind: 'blank' }
   /** A part of a line: the output ended in the middle of it. */
   | { readonly kind: 'part' }
@@ -39,7 +41,7 @@ export function readDriverLine(line: OutputLine, who: string): DriverLineReading
   const text = decodeMarkedUtf8(line.bytes);
   if (text?.trim() === '') return { kind: 'blank' };
   const json = text === null ? ({ kind: 'not-json' } as const) : parseJsonText(text, mostLineValues);
-  if (json.kind === 'json') return { kind: 'value', value: json.value };
+  if (text !== null && json.kind === 'json') return { kind: 'value', ...(exactJson(text) ?? { value: json.value }) };
   if (line.kind === 'rest') return { kind: 'part' };
   if (json.kind === 'too-deep') return failed(`${who} wrote JSON that is nested too deeply`);
   if (json.kind === 'too-many') return failed(`${who} wrote a line of more than ${mostLineValues} values`);
@@ -89,6 +91,20 @@ export function describeFirst(error: z.core.$ZodError): string {
   return shortened(described, 300);
 }
 
+/** The line that asks for a response, in which arguments have the digits that the model wrote. */
+export function requestLine(request: InferenceRequest): string {
+  const digits = request.messages.flatMap(({ content }, message) =>
+    content.flatMap((block, place) =>
+      Object.entries((block.type === 'tool_call' ? block.digits : undefined) ?? {}).map(([pointer, text]) => [
+        `/request/messages/${message}/content/${place}/input${pointer}`,
+        text,
+      ]),
+    ),
+  );
+  const line = { type: 'request', request: encodeDriverRequest(request) };
+  return `${withDigits(line, digits.length === 0 ? undefined : (Object.fromEntries(digits) as Digits))}\n`;
+}
+
 /** The JSON spelling of a request (docs/drivers.md "Requests and responses"), ready to be written. */
 export function encodeDriverRequest(request: InferenceRequest): Readonly<Record<string, unknown>> {
   return {
@@ -105,11 +121,18 @@ export function encodeDriverRequest(request: InferenceRequest): Readonly<Record<
   };
 }
 
-/** Blocks are spelled the same inside and outside. */
 function encodeMessage(message: Message): Readonly<Record<string, unknown>> {
-  const { role, content } = message;
+  const { role } = message;
+  const content = message.content.map(encodeBlock);
   if (role !== 'tool') return { role, content };
   return { role, tool_call_id: message.toolCallId, is_error: message.isError, content };
+}
+
+/** Blocks are spelled the same inside and outside, but for digits. */
+function encodeBlock(block: ContentBlock): ContentBlock {
+  if (block.type !== 'tool_call' || block.digits === undefined) return block;
+  const { digits: _, ...rest } = block;
+  return rest;
 }
 
 /** Keys that may be absent may also be null: many languages write them so. */
@@ -161,14 +184,14 @@ export type DriverLine =
   | { readonly kind: 'wrong'; readonly problem: string };
 
 /** Reads the parsed JSON of one line (docs/drivers.md "Requests and responses"). Unknown keys are passed over. */
-export function decodeDriverLine(value: unknown): DriverLine {
+export function decodeDriverLine(value: unknown, digits: Digits = {}): DriverLine {
   if (hasTooManyBlocks(value))
     return { kind: 'wrong', problem: `response.content has more than ${longestList} blocks` };
   const parsed = driverLine.safeParse(value, { error: issueClause });
   if (!parsed.success) return { kind: 'wrong', problem: describeFirst(parsed.error) };
   const line = parsed.data;
   if (line.type !== 'response') return { kind: line.type, text: line.text };
-  return { kind: 'response', response: lowerResponse(line.response) };
+  return { kind: 'response', response: lowerResponse(line.response, digits) };
 }
 
 /** The input of a call may hold any number of anything. */
@@ -177,10 +200,12 @@ function hasTooManyBlocks(line: unknown): boolean {
   return Array.isArray(content) && content.length > longestList;
 }
 
-function lowerResponse(wire: z.infer<typeof driverResponse>): InferenceResponse {
+function lowerResponse(wire: z.infer<typeof driverResponse>, digits: Digits): InferenceResponse {
   const { usage, error, continuation_id: continuationId } = wire;
   return {
-    content: wire.content.map(lowerBlock),
+    content: wire.content.map((block, place) =>
+      lowerBlock(block, digitsBelow(digits, `/response/content/${place}/input`)),
+    ),
     stopReason: wire.stop_reason,
     ...(error === undefined ? {} : { error }),
     ...(usage ? { usage: lowerUsage(usage) } : {}),
@@ -198,13 +223,19 @@ function lowerUsage(wire: NonNullable<z.infer<typeof driverResponse>['usage']>):
   };
 }
 
-function lowerBlock(block: z.infer<typeof contentBlock>): ContentBlock {
+function lowerBlock(block: z.infer<typeof contentBlock>, digits: Digits | undefined): ContentBlock {
   switch (block.type) {
     case 'text':
       return block;
     case 'thinking':
       return { type: 'thinking', text: block.text, ...(block.signature ? { signature: block.signature } : {}) };
     case 'tool_call':
-      return { type: 'tool_call', id: block.id ?? '', name: block.name, input: block.input };
+      return {
+        type: 'tool_call',
+        id: block.id ?? '',
+        name: block.name,
+        input: block.input,
+        ...(digits === undefined ? {} : { digits }),
+      };
   }
 }

@@ -3,13 +3,21 @@
 import type { CallImports } from '@svc/components/import-log.ts';
 import type { DiagnosticCode } from '@svc/kit/diagnostics/catalogue.ts';
 import { shortened } from '@svc/kit/diagnostics/printable.ts';
+import type { Digits } from '@svc/kit/exact-json.ts';
 import type { RetryWait, ReportedUsage } from './driver-notes.ts';
 
 /** One piece of a message. `input` of a tool call is the parsed JSON the model gave. */
 export type ContentBlock =
   | { readonly type: 'text'; readonly text: string }
   | { readonly type: 'thinking'; readonly text: string; readonly signature?: string }
-  | { readonly type: 'tool_call'; readonly id: string; readonly name: string; readonly input: unknown };
+  | {
+      readonly type: 'tool_call';
+      readonly id: string;
+      readonly name: string;
+      readonly input: unknown;
+      /** Of the numbers in `input` that it cannot hold as the model wrote them. */
+      readonly digits?: Digits;
+    };
 
 export type Message =
   | { readonly role: 'user' | 'assistant'; readonly content: readonly ContentBlock[] }

@@ -5,6 +5,7 @@ import { basename, isAbsolute, resolve } from 'node:path';
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import type { Secret } from '@svc/kit/diagnostics/secret.ts';
 import type { Launcher, LaunchedProcess, LaunchOutcome } from '@svc/sandbox/launcher.ts';
+import type { Digits } from '@svc/kit/exact-json.ts';
 import { splitWords } from '@svc/sandbox/split-words.ts';
 import { endProcess, OutputTail, readLines, type OutputLine } from '@svc/sandbox/launched-process.ts';
 import type { CliDialect } from './programs/cli-dialect.ts';
@@ -19,7 +20,7 @@ import {
 } from './driver.ts';
 import {
   decodeDriverLine,
-  encodeDriverRequest,
+  requestLine,
   exitSentence,
   maxLineBytes,
   readDriverLine,
@@ -181,7 +182,7 @@ class RunningDriver {
     const onAbort = (): void => this.#fail({ kind: 'failed', error: 'the inference call was canceled' });
     call.signal.addEventListener('abort', onAbort, { once: true });
     if (call.signal.aborted) onAbort();
-    else this.#launched.stdin?.write(`${JSON.stringify({ type: 'request', request: encodeDriverRequest(request) })}\n`);
+    else this.#launched.stdin?.write(requestLine(request));
     const outcome = await answered;
     call.signal.removeEventListener('abort', onAbort);
     return outcome;
@@ -215,19 +216,19 @@ class RunningDriver {
   /** Handles one line. True when it is a part of one. */
   #take(line: OutputLine): boolean {
     const reading = readDriverLine(line, who);
-    if (reading.kind === 'value') this.#handle(reading.value);
+    if (reading.kind === 'value') this.#handle(reading.value, reading.digits);
     if (reading.kind === 'fault') this.#fail(reading.outcome);
     return reading.kind === 'part';
   }
 
-  #handle(value: unknown): void {
+  #handle(value: unknown, digits: Digits | undefined): void {
     const exchange = this.#exchange;
     if (exchange === null) {
       this.#fail({ kind: 'failed', error: 'the driver wrote a line that nobody asked for' });
       return;
     }
     exchange.call.onSign?.();
-    const line = decodeDriverLine(value);
+    const line = decodeDriverLine(value, digits);
     switch (line.kind) {
       case 'chunk':
         return exchange.call.onText(line.text);

@@ -89,6 +89,32 @@ describe('a request for a component', () => {
   });
 });
 
+describe('a number that JavaScript cannot hold', () => {
+  it('keeps its digits from the model to the conversation', () => {
+    const input = '{"ids":[1234567890123456789],"most":1e400}';
+    const record = {
+      content: [{ tag: 'tool-call', val: { id: 'c1', name: 'find', input } }],
+      stopReason: { tag: 'tool-call' },
+    };
+    const content = decodeWitResponse(record)?.content ?? [];
+    expect(content).toEqual([
+      {
+        type: 'tool_call',
+        id: 'c1',
+        name: 'find',
+        input: { ids: [1234567890123456800], most: null },
+        digits: { '/ids/0': '1234567890123456789', '/most': '1e400' },
+      },
+    ]);
+    const surroundings = { endpoint: '', apiKeyPlaceholder: undefined, config: {} };
+    const messages = [{ role: 'assistant', content }] as const;
+    const request = { model: 'm', system: '', messages, tools: [], maxTokens: 1 };
+    expect(encodeWitRequest(request, surroundings)).toMatchObject({
+      messages: [{ val: [{ val: { input } }] }],
+    });
+  });
+});
+
 describe('a response of a component', () => {
   it('may hold everything that the world has', () => {
     const record = {

@@ -10,9 +10,10 @@ import {
   isVariantOf,
   orNothing,
 } from '@svc/kit/guards.ts';
+import { exactJson, withDigits } from '@svc/kit/exact-json.ts';
 import { holdsFewItems } from '@svc/protocol/json-object.ts';
 import { parseJsonText } from '@svc/protocol/json-text.ts';
-import type { InferenceRequest, InferenceResponse, ContentBlock, Message } from './driver.ts';
+import type { InferenceRequest, InferenceResponse, ContentBlock, Message, ToolCallBlock } from './driver.ts';
 
 /** What the runtime adds to a request for a component (wit/driver.wit, record `request`). */
 export interface DriverSurroundings {
@@ -115,13 +116,14 @@ export function encodeBlock(block: ContentBlock): Variant {
     case 'thinking':
       return { tag: 'thinking', val: { text: block.text, signature: block.signature } };
     case 'tool_call':
-      return { tag: 'tool-call', val: { id: block.id, name: block.name, input: inputText(block.input) } };
+      return { tag: 'tool-call', val: { id: block.id, name: block.name, input: inputText(block) } };
   }
 }
 
 /** Text stands for arguments that were no JSON object, and goes back as it came. */
-function inputText(input: unknown): string {
-  return typeof input === 'string' ? input : JSON.stringify(input ?? {});
+function inputText({ input, digits }: ToolCallBlock): string {
+  if (typeof input === 'string') return input;
+  return digits === undefined ? JSON.stringify(input ?? {}) : withDigits(input, digits);
 }
 
 /** A message of a conversation as `svc:driver/types` spells it. */
@@ -146,16 +148,18 @@ function decodeBlock(block: Guarded<typeof isContentBlock>): ContentBlock {
       return { type: 'thinking', text, ...(typeof signature === 'string' ? { signature } : {}) };
     }
     case 'tool-call':
-      return { type: 'tool_call', id: block.val.id, name: block.val.name, input: parseInput(block.val.input) };
+      return { type: 'tool_call', id: block.val.id, name: block.val.name, ...parseInput(block.val.input) };
   }
 }
 
 /** How many values the input of one call may hold. With more, as with text that is not JSON, the text itself is the input, which no tool takes. */
 const mostInputValues = 262_144;
 
-function parseInput(text: string): unknown {
+function parseInput(text: string): Pick<ToolCallBlock, 'input' | 'digits'> {
   const json = parseJsonText(text, mostInputValues);
-  return json.kind === 'json' && typeof json.value !== 'string' ? json.value : text;
+  if (json.kind !== 'json' || typeof json.value === 'string') return { input: text };
+  const exact = exactJson(text);
+  return exact === null ? { input: json.value } : { input: exact.value, digits: exact.digits };
 }
 
 /** A `u64` as a number; one that is too large for it is the largest. */

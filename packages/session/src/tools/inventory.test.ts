@@ -184,6 +184,16 @@ describe('a call that never reaches a tool', () => {
     expect(result.content).toBe('the arguments of a are not a JSON object');
   });
 
+  it('says which number is too large for any tool', async () => {
+    const call = { id: 'c1', name: 'a', input: { ids: [null] }, digits: { '/ids/0': '1e400' } };
+    const { content, isError } = await inventory(tool('a')).dispatch(call, context);
+    expect({ content, isError }).toEqual({
+      content:
+        'the arguments of a hold a number that is too large for any tool: arguments.ids.0 is 1e400; write a smaller one, or text where the tool takes it',
+      isError: true,
+    });
+  });
+
   it('lists what does not fit the schema [D1-FRAME-26]', async () => {
     const picky = tool('picky', { inputSchema: { type: 'object', properties: { path: { type: 'string' } } } });
     const result = await inventory(picky).dispatch({ id: '1', name: 'picky', input: { path: 1 } }, context);

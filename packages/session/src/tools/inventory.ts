@@ -6,6 +6,7 @@ import { type Clock, elapsedMs } from '@svc/kit/clock.ts';
 import { Diagnostic, DiagnosticList } from '@svc/kit/diagnostics/diagnostic.ts';
 import { shortened } from '@svc/kit/diagnostics/printable.ts';
 import type { TaskId } from '@svc/protocol/ids.ts';
+import { beyondNumbers } from '@svc/kit/exact-json.ts';
 import { fittingLength } from '@svc/protocol/json-length.ts';
 import type { TraceEvent } from '@svc/record/trace/events.ts';
 import { ArgumentCheck } from './argument-check.ts';
@@ -22,7 +23,7 @@ import {
 } from './tool.ts';
 import { fenceUntrusted } from './untrusted-fence.ts';
 
-export interface DispatchContext extends Omit<ToolCallContext, 'callId' | 'tools'> {
+export interface DispatchContext extends Omit<ToolCallContext, 'callId' | 'digits' | 'tools'> {
   /** Called with a file that the component of a tool was refused. */
   readonly onRefusedFile?: (file: RefusedFile) => void;
 }
@@ -115,6 +116,7 @@ export class Inventory {
         : await callChecked(found, call.input, {
             ...context,
             callId,
+            digits: call.digits,
             tools: this.#toolsFor(context),
             ...refusedFilesOf(call.name, context),
           });
@@ -200,6 +202,13 @@ async function callChecked(
   const { tool, argumentCheck } = found;
   const args = argumentsOf(input);
   if (args === null) return unfit(`the arguments of ${tool.name} are not a JSON object`);
+  const beyond = context.digits === undefined ? null : beyondNumbers(context.digits);
+  if (beyond !== null) {
+    const where = `arguments${beyond.pointer.replaceAll('/', '.')}`;
+    return unfit(
+      `the arguments of ${tool.name} hold a number that is too large for any tool: ${where} is ${shortened(beyond.text, 100)}; write a smaller one, or text where the tool takes it`,
+    );
+  }
   const problems = await context.settle(async () => {
     const found = await argumentCheck.problemsOf(args);
     return found.length === 0 ? null : found;
@@ -208,8 +217,8 @@ async function callChecked(
     return unfit([`the arguments of ${tool.name} do not fit its input schema:`, ...problems].join('\n'));
   }
   context.signal.throwIfAborted();
-  const { callId, judge } = context;
-  const verdict = await judge({ toolName: tool.name, kind: tool.kind, callId, arguments: args });
+  const { callId, digits, judge } = context;
+  const verdict = await judge({ toolName: tool.name, kind: tool.kind, callId, arguments: args, digits });
   if (verdict.kind === 'deny') {
     const { reason, by } = verdict;
     const refusal = by === undefined ? {} : { refusal: { rule: reason, by } };

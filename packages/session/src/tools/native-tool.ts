@@ -4,6 +4,7 @@ import * as z from 'zod/mini';
 
 import { readUpTo } from '@svc/kit/files/read-up-to.ts';
 import { longestTimerMs } from '@svc/kit/units.ts';
+import { withDigits } from '@svc/kit/exact-json.ts';
 import { JsonShape, parseJsonText } from '@svc/protocol/json-text.ts';
 import { decodeMarkedUtf8 } from '@svc/protocol/strict-utf8.ts';
 import { endOnAbort, endProcess, OutputTail, readOutput } from '@svc/sandbox/launched-process.ts';
@@ -64,7 +65,8 @@ async function callProgram(
   if (outcome.kind === 'refused') return neverReached(`the tool ${name} could not be started: ${outcome.reason}`);
   const launched = outcome.process;
   const stopListening = endOnAbort(launched, context.signal, endGraceMs);
-  launched.stdin?.end(`${JSON.stringify({ arguments: args, call_id: context.callId })}\n`);
+  const [given, id] = [withDigits(args, context.digits), JSON.stringify(context.callId)];
+  launched.stdin?.end(`{"arguments":${given},"call_id":${id}}\n`);
   const result = await finish(launched, settings);
   stopListening();
   context.signal.throwIfAborted();

@@ -1,6 +1,7 @@
 /** What a tool is, to the session that calls it. */
 
 import type { CallImports } from '@svc/components/import-log.ts';
+import type { Digits } from '@svc/kit/exact-json.ts';
 import type { TraceEvent } from '@svc/record/trace/events.ts';
 
 /** Why nothing of a call ran that the model made. */
@@ -17,6 +18,7 @@ export interface CheckedCall {
   readonly kind: ToolKind;
   readonly callId: string | null;
   readonly arguments: Readonly<Record<string, unknown>>;
+  readonly digits?: Digits | undefined;
 }
 
 export type CallVerdict =
@@ -43,6 +45,8 @@ export interface ToolCallContext {
   readonly place: string;
   /** The provider's id of the call; null when it gave none or an empty one. */
   readonly callId: string | null;
+  /** Of the numbers in the arguments that JavaScript cannot hold as the model wrote them. */
+  readonly digits?: Digits | undefined;
   /** Aborted when the task is canceled; the call then settles soon and its outcome is ignored. */
   readonly signal: AbortSignal;
   readonly emitText: (text: string) => void;
@@ -98,6 +102,8 @@ export interface RequestedCall {
   readonly id: string;
   readonly name: string;
   readonly input: unknown;
+  /** Of the numbers in `input` that it cannot hold as the model wrote them. */
+  readonly digits?: Digits;
 }
 
 /** One call and its result: what an `artifact` frame, a trace line and the model's next message say (D1 "Frame types"). */

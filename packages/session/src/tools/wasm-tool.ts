@@ -4,6 +4,7 @@ import { ComponentFault, type Component, type HostFunctions } from '@svc/compone
 import { refusedFileFunction } from '@svc/components/exchange.ts';
 import { offeredInterface } from '@svc/components/interface-versions.ts';
 import { isFlag, isObjectOf, isOneOf, isText } from '@svc/kit/guards.ts';
+import { withDigits } from '@svc/kit/exact-json.ts';
 import { type Tool, type ToolCallContext, type ToolDeclaration, type ToolOutcome, neverReached } from './tool.ts';
 
 /** A question is shown whole wherever it may be answered: in a frame, in the task, on a terminal. */
@@ -47,7 +48,7 @@ async function callComponent(
   try {
     const answer = await component.call({
       export: runExport,
-      args: [{ arguments: JSON.stringify(args), callId: context.callId ?? undefined }],
+      args: [{ arguments: withDigits(args, context.digits), callId: context.callId ?? undefined }],
       host: hostFunctions(context, waits),
       deadlineMs,
       signal: context.signal,

@@ -4,6 +4,7 @@ import type * as Sdk from '@modelcontextprotocol/client';
 import { endProcess, OutputTail, type OutputLine, readLines } from '@svc/sandbox/launched-process.ts';
 import type { LaunchedProcess, LaunchEnd } from '@svc/sandbox/launcher.ts';
 import { quoted } from '@svc/kit/diagnostics/printable.ts';
+import { type Digits, withDigits } from '@svc/kit/exact-json.ts';
 import { asJsonObject } from '@svc/protocol/json-object.ts';
 import { parseJsonText } from '@svc/protocol/json-text.ts';
 import { readMessage } from './absent-values.ts';
@@ -60,6 +61,7 @@ export class LaunchedTransport implements Sdk.Transport {
   readonly #stderr = new OutputTail(stderrTailBytes);
   /** Ids of requests that have no answer yet, each with its method. */
   readonly #asked = new Map<Sdk.RequestId, string>();
+  readonly #digits = new WeakMap<object, Digits>();
   #followed: Promise<void> | null = null;
   #fault: string | null = null;
   #isClosed = false;
@@ -110,8 +112,21 @@ export class LaunchedTransport implements Sdk.Transport {
       this.#asked.set(message.id, message.method);
     } else this.#forgetCanceled(message);
     // The end of its process or a limit of time reveals a server that does not read any more.
-    if (stdin?.writable === true) stdin.write(`${JSON.stringify(message)}\n`);
+    if (stdin?.writable === true) stdin.write(`${this.#textOf(message)}\n`);
     return Promise.resolve();
+  }
+
+  /** These arguments are sent with these digits. */
+  keepDigits(args: object, digits: Digits): void {
+    this.#digits.set(args, digits);
+  }
+
+  #textOf(message: Sdk.JSONRPCMessage): string {
+    const args = 'params' in message ? message.params?.['arguments'] : undefined;
+    const digits = typeof args === 'object' && args !== null ? this.#digits.get(args) : undefined;
+    if (digits === undefined) return JSON.stringify(message);
+    const places = Object.entries(digits).map(([pointer, text]) => [`/params/arguments${pointer}`, text]);
+    return withDigits(message, Object.fromEntries(places) as Digits);
   }
 
   /** Closes the input of the server, and ends a server that does not end by that. Settles when it is over. */

@@ -24,7 +24,7 @@ export function createMcpTools({ name: artifact, description, server, listed }: 
     description: tool.description === '' ? description : tool.description,
     kind: 'mcp',
     inputSchema: tool.inputSchema,
-    call: (args, { signal }) => server.call({ tool: tool.name, args, signal }),
+    call: (args, { signal, digits }) => server.call({ tool: tool.name, args, digits, signal }),
     warm: () => server.prepare(),
   }));
 }

@@ -1,3 +1,9 @@
+export interface CallParameters {
+  readonly name: string;
+  readonly arguments: Readonly<Record<string, unknown>>;
+  readonly digits: Digits | undefined;
+}
+
 /** One process of an MCP server, from its handshake to its end. */
 
 import { isDeepStrictEqual } from 'node:util';
@@ -7,6 +13,7 @@ import * as z from 'zod/mini';
 
 import { longestTimerMs } from '@svc/kit/units.ts';
 import { shortened } from '@svc/kit/diagnostics/printable.ts';
+import type { Digits } from '@svc/kit/exact-json.ts';
 import type { LaunchedProcess } from '@svc/sandbox/launcher.ts';
 import { unusableAnswer } from './absent-values.ts';
 import { isEmptyAnswer, LaunchedTransport } from './launched-transport.ts';
@@ -113,10 +120,8 @@ export class ServerConnection {
   }
 
   /** Sends the server an abort or a passed limit, and does not wait for it. */
-  async call(
-    params: { readonly name: string; readonly arguments: Readonly<Record<string, unknown>> },
-    limits: RequestLimits,
-  ): Promise<ServerAnswer<CallResult>> {
+  async call({ digits, ...params }: CallParameters, limits: RequestLimits): Promise<ServerAnswer<CallResult>> {
+    if (digits !== undefined) this.#transport.keepDigits(params.arguments, digits);
     return await this.#request('tools/call', { params, schema: callResult, limits });
   }
 

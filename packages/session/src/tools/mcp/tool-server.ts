@@ -4,6 +4,7 @@ import { Readable } from 'node:stream';
 
 import type { Launcher } from '@svc/sandbox/launcher.ts';
 import type { Clock } from '@svc/kit/clock.ts';
+import type { Digits } from '@svc/kit/exact-json.ts';
 import type { LogBudget } from '@svc/kit/log-budget.ts';
 import { captureOutput, OutputLog, type CutBefore } from '../captured-output.ts';
 import { type ToolOutcome, neverReached } from '../tool.ts';
@@ -50,6 +51,7 @@ export interface ToolServerSettings {
 export interface ServerCall {
   readonly tool: string;
   readonly args: Readonly<Record<string, unknown>>;
+  readonly digits?: Digits | undefined;
   readonly signal: AbortSignal;
 }
 
@@ -94,7 +96,7 @@ export class ToolServer {
   }
 
   /** Rejects only with the reason of an aborted signal, or for a bug. */
-  async call({ tool, args, signal }: ServerCall): Promise<ToolOutcome> {
+  async call({ tool, args, digits, signal }: ServerCall): Promise<ToolOutcome> {
     const { name, deadlineMs } = this.#settings;
     const start = await unlessAborted(this.#connected(), signal);
     if (start.kind === 'refused') return neverReached(`the server of ${name} could not be started: ${start.reason}`);
@@ -104,7 +106,7 @@ export class ToolServer {
     if (!listed.tools.some((each) => each.name === tool)) {
       return this.#failed(`does not have the tool ${tool} any more${change === null ? '' : ` (${change})`}`);
     }
-    const answer = await connection.call({ name: tool, arguments: args }, { signal, timeoutMs: deadlineMs });
+    const answer = await connection.call({ name: tool, arguments: args, digits }, { signal, timeoutMs: deadlineMs });
     signal.throwIfAborted();
     if (answer.kind === 'failed') {
       if (answer.late) this.#retire(connection);
