@@ -38,6 +38,7 @@ const whole = [
       'packages/session/test/replay',
       'test/containment/first-minute.test.ts',
       'test/containment/made-repository.test.ts',
+      'test/containment/mcp.test.ts',
       'test/containment/repository.test.ts',
     ],
     env: { CONTAINED_USERS: 'all', SCREEN_CASES: '10000', REPLAY_SESSIONS: '1000' },

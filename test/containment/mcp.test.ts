@@ -1,7 +1,7 @@
 import { beforeAll, describe, expect, it } from 'vitest';
 
 import { mcpArtifact, oddBehaviour, oddServerProgram, sdkServerProgram } from '../support/mcp-artifact.ts';
-import { scoped, sealed, type ScriptedCall, type Setup } from './contained-capsule.ts';
+import { ofOneUser, scoped, sealed, type ScriptedCall, type Setup } from './contained-capsule.ts';
 import { MarkedProcesses } from '../../packages/sandbox/test/marked-processes.ts';
 import { openCapsule } from './use-capsule.ts';
 
@@ -81,7 +81,9 @@ describe.each(setups)('an MCP server in $name', (setup) => {
       expect(await marked.settled([])).toEqual([]);
     },
   );
+});
 
+describe.each(ofOneUser)('an MCP server that does not list its tools in $name', (setup) => {
   it('disappears with the session that it kept from starting when it never answers', async (context) => {
     const marked = new MarkedProcesses();
     context.onTestFinished(() => marked.end());

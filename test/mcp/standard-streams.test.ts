@@ -7,8 +7,9 @@ import { fileURLToPath } from 'node:url';
 import { describe, expect, it, onTestFinished } from 'vitest';
 
 import { asks, says, script } from '../support/scripted-turns.ts';
-import type { ScriptCapsule } from '../support/script-capsule.ts';
+import { scriptCapsule, type ScriptCapsule } from '../support/script-capsule.ts';
 import { type StreamedCapsule, staysUp, useStreamedCapsules } from '../support/streamed-capsule.ts';
+import type { Workspace } from '../support/workspace.ts';
 
 const capsules = useStreamedCapsules();
 const program = fileURLToPath(new URL('../../bin/svc.cjs', import.meta.url));
@@ -24,19 +25,27 @@ interface Served {
   /** Closes what the server writes to. */
   readonly readNoMore: () => void;
   readonly end: () => void;
-  readonly capsule: StreamedCapsule;
+  /** Null unless it is joined. */
+  readonly capsule: StreamedCapsule | null;
   /** The exit code, and what was said on standard error. */
   readonly ended: Promise<readonly [number | null, string]>;
 }
 
 const saysOne = { manifest: staysUp, script: script(says('one')) };
 
+/** A capsule that nobody runs yet, gone after the test. */
+function ownWorkspace(made: ScriptCapsule): Workspace {
+  const workspace = scriptCapsule(made);
+  onTestFinished(() => workspace.remove());
+  return workspace;
+}
+
 /** `svc serve mcp`, of a capsule that it starts or of one that runs. */
 async function served(way: 'started' | 'joined', made: ScriptCapsule = saysOne): Promise<Served> {
-  const capsule = await capsules.script(made);
-  const { folder, home } = capsule.workspace;
+  const capsule = way === 'joined' ? await capsules.script(made) : null;
+  const { folder, home } = capsule?.workspace ?? ownWorkspace(made);
   const env = { PATH: process.env['PATH'] ?? '', HOME: home, SVC_CONTAINMENT_CEILING: 'advisory' };
-  const args = [program, 'serve', 'mcp', ...(way === 'joined' ? [capsule.line.session_id] : ['--offline'])];
+  const args = [program, 'serve', 'mcp', capsule?.line.session_id ?? '--offline'];
   const child = spawn(process.execPath, args, { cwd: folder, env, stdio: ['pipe', 'pipe', 'pipe'] });
   onTestFinished(() => void child.kill('SIGKILL'));
   const lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]();
@@ -208,6 +217,7 @@ it('svc serve mcp holds at most 1,024 messages for a capsule that takes none, an
   send(initialized);
   send(ping(2));
   expect(await next()).toMatchObject({ id: 2, result: {} });
+  if (capsule === null) throw new Error('it is joined');
   const { child } = capsule.process;
   child.kill('SIGSTOP');
   onTestFinished(() => void child.kill('SIGCONT'));
