@@ -11,8 +11,9 @@ const long = ['**/*.long.test.ts'];
 const unit = ['packages/*/src/**/*.test.ts'];
 /** These start what the build makes. */
 const programs = ['test/**/*.test.ts'];
-/** These start a browser, or count what their own process holds: each file has a process of its own. */
+/** These start a browser, or leave or count something in their own process: each file has a process of its own. */
 const alone = [
+  'test/bench/**/*.test.ts',
   'packages/components/test/**/*.test.ts',
   'packages/viewer/test/**/*.test.ts',
   'packages/**/*.built.test.ts',
@@ -66,7 +67,7 @@ export default defineConfig({
     projects: [
       project('unit', { ...together, include: unit, exclude: [...alone, ...long] }),
       project('packages', { ...together, ...canBeLate, include: inPackages, exclude: [...unit, ...alone, ...long] }),
-      project('programs', { ...together, ...built, include: programs, exclude: long }),
+      project('programs', { ...together, ...built, include: programs, exclude: [...alone, ...long] }),
       project('alone', { ...built, include: alone, exclude: long }),
       project('long', { ...built, include: long }),
     ],
