@@ -128,7 +128,7 @@ function encodeMessage(message: Message): Readonly<Record<string, unknown>> {
   return { role, tool_call_id: message.toolCallId, is_error: message.isError, content };
 }
 
-/** Blocks are spelled the same inside and outside, but for digits. */
+/** Blocks are spelled the same inside and outside; the line itself has the digits. */
 function encodeBlock(block: ContentBlock): ContentBlock {
   if (block.type !== 'tool_call' || block.digits === undefined) return block;
   const { digits: _, ...rest } = block;

@@ -1,9 +1,3 @@
-export interface CallParameters {
-  readonly name: string;
-  readonly arguments: Readonly<Record<string, unknown>>;
-  readonly digits: Digits | undefined;
-}
-
 /** One process of an MCP server, from its handshake to its end. */
 
 import { isDeepStrictEqual } from 'node:util';
@@ -63,6 +57,12 @@ const callResult = z.object({
 });
 
 export type CallResult = z.infer<typeof callResult>;
+
+export interface CallParameters {
+  readonly name: string;
+  readonly arguments: Readonly<Record<string, unknown>>;
+  readonly digits: Digits | undefined;
+}
 
 /** One process of an MCP server, from the handshake to its end. */
 export class ServerConnection {
