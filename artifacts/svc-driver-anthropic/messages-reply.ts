@@ -30,6 +30,7 @@ export class MessagesReply implements ReplyReader {
   readonly #usage = new TokenCounts();
   #stopReason = '';
   #isDone = false;
+  #pieces = 0;
 
   constructor(sink: ReplySink, names: ToolNames) {
     this.#sink = sink;
@@ -39,6 +40,10 @@ export class MessagesReply implements ReplyReader {
   /** Some servers say that the reply is over, and not why: then it has to be whole. */
   get finished(): boolean {
     return this.#stopReason !== '' || (this.#isDone && this.#isWhole());
+  }
+
+  get pieces(): number {
+    return this.#pieces;
   }
 
   accept({ type, data }: ServerSentEvent): boolean {
@@ -116,11 +121,13 @@ export class MessagesReply implements ReplyReader {
     const type = textIn(start, 'type');
     const block = { index: index ?? this.#blocks.length, type, start, text: '', signature: textIn(start, 'signature') };
     this.#blocks.push(block);
+    this.#pieces += 1;
     if (type === 'text') this.#append(block, textIn(start, 'text'));
     if (type === 'thinking') this.#append(block, textIn(start, 'thinking'));
   }
 
   #continueBlock(event: JsonObject): void {
+    this.#pieces += 1;
     const index = countIn(event, 'index');
     const block = index === null ? this.#blocks.at(-1) : this.#blocks.findLast((each) => each.index === index);
     const delta = objectIn(event, 'delta') ?? {};

@@ -28,6 +28,7 @@ export class ChatReply implements ReplyReader {
   #text = '';
   #finishReason = '';
   #isDone = false;
+  #pieces = 0;
   /** What has come in pieces: some servers send it once more as a whole message. */
   readonly #streamed = new Set<Part>();
   #usage: Usage | null = null;
@@ -41,6 +42,10 @@ export class ChatReply implements ReplyReader {
   /** Some servers say that the reply is over, and not why: then it has to be whole. */
   get finished(): boolean {
     return this.#finishReason !== '' || (this.#isDone && (this.#text !== '' || this.#calls.areWhole));
+  }
+
+  get pieces(): number {
+    return this.#pieces;
   }
 
   accept({ type, data }: ServerSentEvent): boolean {
@@ -104,7 +109,9 @@ export class ChatReply implements ReplyReader {
       text: parts.text !== '',
       calls: calls.length > 0,
     };
-    return (Object.keys(found) as Part[]).filter((part) => found[part]);
+    const brought = (Object.keys(found) as Part[]).filter((part) => found[part]);
+    this.#pieces += brought.length;
+    return brought;
   }
 
   #think(text: string): void {
@@ -122,7 +129,7 @@ type Part = 'thinking' | 'text' | 'calls';
 
 /** Thinking and text of a piece; some makers send both as one list of typed parts. */
 function partsOf(piece: JsonObject): { readonly thinking: string; readonly text: string } {
-  const listed = listIn(piece, 'content').filter(isObject);
+  const listed = listIn(piece, 'content').map((part) => (isObject(part) ? part : { text: part }));
   const isThought = (part: JsonObject): boolean => /^(?:thinking|reasoning)/.test(textIn(part, 'type'));
   // Servers that send both spellings send the same text twice.
   const thinking = textIn(piece, 'reasoning_content') || textIn(piece, 'reasoning');

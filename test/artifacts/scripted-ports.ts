@@ -13,6 +13,8 @@ export interface ScriptedResponse {
   readonly headers?: Readonly<Record<string, string>>;
   /** The body as it arrives; a failure breaks the connection there. */
   readonly pieces: readonly (string | RequestFailure)[];
+  /** How long each piece is waited for; 0 when absent. */
+  readonly msBetween?: number;
   /** Sent again and again behind the body, one a second, so that the stream never ends. */
   readonly heldBy?: string;
 }
@@ -51,9 +53,14 @@ export class ScriptedPorts implements DriverPorts {
     };
   }
 
-  *#arriving({ pieces, heldBy }: ScriptedResponse, patienceMs: () => number | null): Generator<string, void, void> {
+  *#arriving(
+    { pieces, heldBy, msBetween = 0 }: ScriptedResponse,
+    patienceMs: () => number | null,
+  ): Generator<string, void, void> {
     for (const piece of pieces) {
-      if (patienceMs() === 0) return;
+      const left = patienceMs() ?? Infinity;
+      this.#waitedMs += Math.min(left, msBetween);
+      if (left === 0 || left < msBetween) return;
       if (piece instanceof RequestFailure) throw piece;
       yield piece;
     }

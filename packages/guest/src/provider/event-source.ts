@@ -6,6 +6,8 @@ import { RequestFailure } from '../request-failure.ts';
 
 const longestEvent = 16 * 1024 * 1024;
 const mostStray = 16 * 1024;
+/** What servers send as data to keep a connection open. */
+const signOfLife = /^\s*(?:$|:|(?:""|null|\[?(?:ping|pong|keep-?alive|heartbeat)\]?)\s*$)/i;
 
 export interface ServerSentEvent {
   /** `''` when the event names no type. */
@@ -15,7 +17,7 @@ export interface ServerSentEvent {
 
 /**
  * The events of a stream that arrives in arbitrary pieces. An event cut off by the end of the stream counts as if its blank
- * line had come: some servers leave the last one out. One without data is no event, and neither is a comment that a server sends as data.
+ * line had come: some servers leave the last one out. One without data is no event, and neither is a comment or a sign of life that a server sends as data.
  * `onStray` is called with the first lines that are of no event. Throws `RequestFailure` when one event passes 16 Mi characters.
  */
 export function* serverSentEvents(
@@ -28,7 +30,7 @@ export function* serverSentEvents(
   const parser = createParser({
     maxBufferSize: longestEvent,
     onEvent: ({ event, data }) => {
-      if (!/^\s*(?::|$)/.test(data)) ready.push({ type: event ?? '', data });
+      if (!signOfLife.test(data)) ready.push({ type: event ?? '', data });
     },
     onError: ({ type, line = '' }: ParseError) => {
       overflow ||= type === 'max-buffer-size-exceeded';

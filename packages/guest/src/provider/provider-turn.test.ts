@@ -94,3 +94,37 @@ describe('a turn at a provider', () => {
     expect(said).toBe(`provider answered 400: ${'x'.repeat(377)}…`);
   });
 });
+
+describe('a stream that does not end behind the reason to stop', () => {
+  const held = ': keep-alive\n\n';
+  const piece = (input: string, finish: string | null): readonly string[] =>
+    events({
+      choices: [
+        {
+          delta: { tool_calls: [{ index: 0, id: 'c', function: { name: 'look', arguments: input } }] },
+          finish_reason: finish,
+        },
+      ],
+    });
+
+  it('is read for two seconds more', () => {
+    const ports = new ScriptedPorts({ pieces: good.pieces, heldBy: held });
+    expect(infer(driverRequest(), ports).stopReason).toEqual({ tag: 'end-turn' });
+    expect(ports.now()).toBe(Date.UTC(2026, 0, 1) + 2000);
+    expect(ports.open).toBe(0);
+  });
+
+  it('is read on while pieces of the reply come, with a reason in each', () => {
+    const slow = [
+      piece('{"a"', 'tool_calls'),
+      [held],
+      piece(':1', 'tool_calls'),
+      [held],
+      piece('}', 'tool_calls'),
+    ].flat();
+    const ports = new ScriptedPorts({ pieces: slow, msBetween: 900, heldBy: held });
+    expect(infer(driverRequest(), ports).content).toEqual([
+      { tag: 'tool-call', val: { id: 'c', name: 'look', input: '{"a":1}' } },
+    ]);
+  });
+});

@@ -22,6 +22,8 @@ export interface ReplyReader {
   accept(event: ServerSentEvent): boolean;
   /** The provider has said why it stopped. */
   readonly finished: boolean;
+  /** How many pieces of the reply have come: signs of life are none. */
+  readonly pieces: number;
   response(): DriverResponse;
   /** Null where the provider said nothing of a cache. */
   cached(): CachedTokens | null;
@@ -91,14 +93,12 @@ class CountingSink implements ReplySink {
 /** How long the rest of a reply is waited for once the provider has said why it stopped: some hold the stream open, and send signs of life. */
 class Patience {
   readonly #reader: ReplyReader;
-  readonly #sink: CountingSink;
   readonly #ports: DriverPorts;
   #since: number | null = null;
-  #emitted = 0;
+  #pieces = 0;
 
-  constructor(reader: ReplyReader, sink: CountingSink, ports: DriverPorts) {
+  constructor(reader: ReplyReader, ports: DriverPorts) {
     this.#reader = reader;
-    this.#sink = sink;
     this.#ports = ports;
   }
 
@@ -107,8 +107,8 @@ class Patience {
     if (!this.#reader.finished) return null;
     const now = this.#ports.now();
     // A server that gives a reason with every piece has not stopped yet.
-    if (this.#since === null || this.#sink.emitted !== this.#emitted) this.#since = now;
-    this.#emitted = this.#sink.emitted;
+    if (this.#since === null || this.#reader.pieces !== this.#pieces) this.#since = now;
+    this.#pieces = this.#reader.pieces;
     return Math.max(0, this.#since + longestEndMs - now);
   }
 }
@@ -120,7 +120,7 @@ function attempt(turn: ProviderTurn, sink: CountingSink, ports: DriverPorts): Dr
     const coding = response.header('content-encoding')?.trim() ?? '';
     if (!/^(?:identity)?$/i.test(coding)) throw compressedAnswer(coding);
     const reader = turn.openReader(sink);
-    const reply = readReply(response, { reader, patience: new Patience(reader, sink, ports) });
+    const reply = readReply(response, { reader, patience: new Patience(reader, ports) });
     const cache = reader.cached();
     if (cache !== null) ports.note({ cache });
     return reply;
