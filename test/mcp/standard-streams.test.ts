@@ -25,7 +25,7 @@ interface Served {
   /** Closes what the server writes to. */
   readonly readNoMore: () => void;
   readonly end: () => void;
-  /** Null unless it is joined. */
+  /** Is null if `svc serve mcp` starts its own. */
   readonly capsule: StreamedCapsule | null;
   /** The exit code, and what was said on standard error. */
   readonly ended: Promise<readonly [number | null, string]>;
