@@ -1,20 +1,11 @@
-import {
-  chmodSync,
-  lstatSync,
-  mkdirSync,
-  mkdtempSync,
-  readdirSync,
-  readFileSync,
-  rmSync,
-  writeFileSync,
-} from 'node:fs';
-import { tmpdir } from 'node:os';
+import { chmodSync, lstatSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 
 import { calls, type Formation, says, useFormations } from '../support/formation.ts';
+import { eachFolder } from '../support/each-folder.ts';
 
 const start = useFormations();
 const svcProgram = fileURLToPath(new URL('../../bin/svc.cjs', import.meta.url));
@@ -23,14 +14,12 @@ const svcProgram = fileURLToPath(new URL('../../bin/svc.cjs', import.meta.url));
 let elsewhere: string;
 let scratch: string;
 
-beforeEach(() => {
-  scratch = mkdtempSync(join(tmpdir(), 'svc-links-'));
+eachFolder('svc-links-', (made) => {
+  scratch = made;
   elsewhere = join(scratch, 'elsewhere');
   mkdirSync(elsewhere);
   writeFileSync(join(elsewhere, 'secret'), 'of the user\n');
 });
-
-afterEach(() => rmSync(scratch, { recursive: true, force: true }));
 
 const hearsOfEnds = 'lifecycle: { task_acceptance: queue, queue_depth: 4, after_task: sleep, shell_grace_secs: 1 }\n';
 /** The only task beside that of the message is then the end of the child, however long a command takes. */

@@ -5,29 +5,25 @@ import {
   cpSync,
   existsSync,
   mkdirSync,
-  mkdtempSync,
   readdirSync,
   readFileSync,
   rmSync,
   unlinkSync,
   writeFileSync,
 } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
-import { afterEach, beforeEach, describe, expect, it, type TestContext } from 'vitest';
+import { describe, expect, it, type TestContext } from 'vitest';
+import { eachFolder } from '../support/each-folder.ts';
 
 const checkout = fileURLToPath(new URL('../../', import.meta.url));
 const built = join('dist', 'native', `linux-${process.arch}`);
 
 let folder: string;
-beforeEach(() => {
-  folder = mkdtempSync(join(tmpdir(), 'svc-doctor-'));
+eachFolder('svc-doctor-', (made) => {
+  folder = made;
   for (const path of ['home', 'tmp', 'package']) mkdirSync(join(folder, path));
-});
-afterEach(() => {
-  rmSync(folder, { recursive: true, force: true });
 });
 
 /** An installation of its own, whose parts can be changed. */

@@ -1,11 +1,10 @@
 import { spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 
 import {
   acceptSums,
@@ -15,6 +14,7 @@ import {
   releasedVersionsThatChanged,
   renderDifferences,
 } from '../../scripts/artifact-sums.mjs';
+import { eachFolder } from '../support/each-folder.ts';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
 
@@ -33,13 +33,11 @@ it('dist/bundled holds the archives that artifacts/sums.json records, and no oth
 
 describe('the record of the bundled artifacts', () => {
   let folder: string;
-  beforeEach(() => {
-    folder = mkdtempSync(join(tmpdir(), 'svc-sums-'));
+  eachFolder('svc-sums-', (made) => {
+    folder = made;
     mkdirSync(join(folder, 'artifacts'));
     writeFileSync(join(folder, 'artifacts', 'sums.json'), '{ "a@1.0.0": "1", "b@1.0.0": "2" }');
   });
-  afterEach(() => rmSync(folder, { recursive: true, force: true }));
-
   it('names what is new, changed and gone', () => {
     const differences = compareSums(readSums(folder), { 'a@1.0.0': '3', 'c@1.0.0': '4' });
     expect(differences).toEqual([

@@ -1,20 +1,17 @@
 import { spawnSync } from 'node:child_process';
-import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
+import { eachFolder } from '../support/each-folder.ts';
 
 const script = fileURLToPath(new URL('../../scripts/bundle-start.mjs', import.meta.url));
 
 let folder: string;
-beforeEach(() => {
-  folder = mkdtempSync(join(tmpdir(), 'svc-bundle-'));
+eachFolder('svc-bundle-', (made) => {
+  folder = made;
   mkdirSync(join(folder, 'packages'));
-});
-afterEach(() => {
-  rmSync(folder, { recursive: true, force: true });
 });
 
 /** Bundles `packages/main.ts` of the folder into `dist/`; with `again` only what the given sources are in. */

@@ -1,19 +1,16 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync, mkdtempSync, rmSync, symlinkSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { existsSync, symlinkSync } from 'node:fs';
 import { join } from 'node:path';
 
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 
 import { isAlive, processStart, processStat } from './process-stat.ts';
+import { eachFolder } from '../../../test/support/each-folder.ts';
 
 let folder: string;
-beforeEach(() => {
-  folder = mkdtempSync(join(tmpdir(), 'svc-stat-'));
-});
-afterEach(() => {
-  rmSync(folder, { recursive: true, force: true });
+eachFolder('svc-stat-', (made) => {
+  folder = made;
 });
 
 describe.skipIf(!existsSync('/proc/self/stat'))('the stat file of a process (skipped without /proc)', () => {

@@ -1,17 +1,14 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 
 import { earlyRandom } from './system-clock.ts';
+import { eachFolder } from '../../../test/support/each-folder.ts';
 
 let folder: string;
-beforeEach(() => {
-  folder = mkdtempSync(join(tmpdir(), 'svc-random-'));
-});
-afterEach(() => {
-  rmSync(folder, { recursive: true, force: true });
+eachFolder('svc-random-', (made) => {
+  folder = made;
 });
 
 /** A device of known bytes. */

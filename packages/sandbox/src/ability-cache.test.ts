@@ -1,12 +1,12 @@
-import { chmodSync, chownSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { chmodSync, chownSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { getuid } from 'node:process';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 
 import { replacementContract } from '../../../test/support/replacement-contract.ts';
 import { AbilityCache, abilityKey } from './ability-cache.ts';
 import type { HostAbility } from './launch/host-ability.ts';
+import { eachFolder } from '../../../test/support/each-folder.ts';
 
 const uid = getuid?.() ?? 0;
 const ability: HostAbility = {
@@ -20,13 +20,9 @@ const ability: HostAbility = {
 let folder = '';
 let file = '';
 
-beforeEach(() => {
-  folder = mkdtempSync(join(tmpdir(), 'svc-ability-'));
+eachFolder('svc-ability-', (made) => {
+  folder = made;
   file = join(folder, 'containment.json');
-});
-
-afterEach(() => {
-  rmSync(folder, { recursive: true, force: true });
 });
 
 describe('the record of the probe', () => {

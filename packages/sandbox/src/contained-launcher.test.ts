@@ -1,7 +1,6 @@
-import { mkdtempSync, readFileSync, realpathSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 
 import { createContainedLauncher } from './contained-launcher.ts';
 import { LaunchTemplates } from './launch/launch-templates.ts';
@@ -9,13 +8,11 @@ import { minimalGrants } from './launch/process-grants.ts';
 import type { LaunchOutcome } from './launcher.ts';
 import { PipePool } from './pipe-pool.ts';
 import { isRunning } from '../../../test/support/is-gone.ts';
+import { eachFolder } from '../../../test/support/each-folder.ts';
 
 let folder: string;
-beforeEach(() => {
-  folder = realpathSync(mkdtempSync(join(tmpdir(), 'svc-helper-')));
-});
-afterEach(() => {
-  rmSync(folder, { recursive: true });
+eachFolder('svc-helper-', (made) => {
+  folder = made;
 });
 
 /** Launches `true` by a script in the helper's place. */

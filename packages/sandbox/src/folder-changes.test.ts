@@ -1,30 +1,19 @@
 import { execFileSync } from 'node:child_process';
-import {
-  chmodSync,
-  mkdirSync,
-  mkdtempSync,
-  realpathSync,
-  renameSync,
-  rmSync,
-  statSync,
-  utimesSync,
-  writeFileSync,
-} from 'node:fs';
-import { tmpdir } from 'node:os';
+import { chmodSync, mkdirSync, renameSync, rmSync, statSync, utimesSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 
 import { systemClock } from '@svc/kit/system-clock.ts';
 import type { FolderChanges } from './folder-changes.ts';
 import { openProjectFolder } from './project-folder.ts';
+import { eachFolder } from '../../../test/support/each-folder.ts';
 
 let shop: string;
 
-beforeEach(() => {
-  shop = realpathSync(mkdtempSync(join(tmpdir(), 'svc-changes-')));
+eachFolder('svc-changes-', (made) => {
+  shop = made;
 });
-afterEach(() => rmSync(shop, { recursive: true, force: true }));
 
 function write(files: Readonly<Record<string, string>>): void {
   for (const [path, text] of Object.entries(files)) {

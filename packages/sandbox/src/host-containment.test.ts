@@ -1,17 +1,14 @@
-import { chmodSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { chmodSync, mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 
 import { findHelper } from './host-containment.ts';
+import { eachFolder } from '../../../test/support/each-folder.ts';
 
 let root: string;
-beforeEach(() => {
-  root = mkdtempSync(join(tmpdir(), 'svc-helper-'));
-});
-afterEach(() => {
-  rmSync(root, { recursive: true, force: true });
+eachFolder('svc-helper-', (made) => {
+  root = made;
 });
 
 function plant(path: string, mode = 0o755): string {

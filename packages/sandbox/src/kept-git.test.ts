@@ -1,29 +1,18 @@
-import {
-  mkdirSync,
-  mkdtempSync,
-  readdirSync,
-  readFileSync,
-  realpathSync,
-  renameSync,
-  rmSync,
-  symlinkSync,
-  writeFileSync,
-} from 'node:fs';
-import { tmpdir } from 'node:os';
+import { mkdirSync, readdirSync, readFileSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import type { ProjectFolder } from './launch/process-grants.ts';
 import { openProjectFolder } from './project-folder.ts';
+import { eachFolder } from '../../../test/support/each-folder.ts';
 
 let shop: string;
 
-beforeEach(() => {
-  shop = realpathSync(mkdtempSync(join(tmpdir(), 'svc-kept-git-')));
+eachFolder('svc-kept-git-', (made) => {
+  shop = made;
 });
-afterEach(() => rmSync(shop, { recursive: true, force: true }));
 
 function write(...paths: readonly string[]): void {
   for (const path of paths) {

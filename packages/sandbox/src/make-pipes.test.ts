@@ -1,18 +1,15 @@
-import { closeSync, mkdtempSync, openSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { closeSync, openSync, readdirSync, writeFileSync } from 'node:fs';
 import { Socket } from 'node:net';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 
 import { helperPipes, namedPipes } from './pipe-pool.ts';
+import { eachFolder } from '../../../test/support/each-folder.ts';
 
 let directory: string;
-beforeEach(() => {
-  directory = mkdtempSync(join(tmpdir(), 'svc-pipes-'));
-});
-afterEach(() => {
-  rmSync(directory, { recursive: true });
+eachFolder('svc-pipes-', (made) => {
+  directory = made;
 });
 
 /** What was written into a pipe, once nobody else can write into it. */

@@ -3,23 +3,21 @@ import {
   chmodSync,
   chownSync,
   mkdirSync,
-  mkdtempSync,
-  readdirSync,
-  realpathSync,
   renameSync,
   rmSync,
   symlinkSync,
   utimesSync,
   writeFileSync,
+  readdirSync,
 } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import type { ProjectFolder } from './launch/process-grants.ts';
 import { openProjectFolder } from './project-folder.ts';
+import { eachFolder } from '../../../test/support/each-folder.ts';
 
 /** `<base>/shop` is the folder. */
 let base: string;
@@ -27,13 +25,12 @@ let shop: string;
 /** Long after everything in it was made. */
 let nowMs: number;
 
-beforeEach(() => {
-  base = realpathSync(mkdtempSync(join(tmpdir(), 'svc-project-')));
+eachFolder('svc-project-', (made) => {
+  base = made;
   shop = join(base, 'shop');
   mkdirSync(shop);
   nowMs = Date.now() + 60_000;
 });
-afterEach(() => rmSync(base, { recursive: true, force: true }));
 
 function write(...paths: readonly string[]): void {
   for (const path of paths) {

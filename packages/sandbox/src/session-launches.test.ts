@@ -1,13 +1,12 @@
 import { EventEmitter, once } from 'node:events';
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { lateSession } from './containment.ts';
 import type { SessionContainment } from './session-containment.ts';
 import { type LaunchMachinery, openSession } from './session-launches.ts';
 import { unheld } from './limits/held-limits.ts';
 import { minimalGrants, type ProcessGrants } from './launch/process-grants.ts';
+import { eachFolder } from '../../../test/support/each-folder.ts';
 
 const grants: ProcessGrants = {
   ...minimalGrants,
@@ -16,11 +15,8 @@ const grants: ProcessGrants = {
 const shell = { command: '/bin/sh', env: { PATH: '/bin' } };
 
 let directory: string;
-beforeEach(() => {
-  directory = mkdtempSync(join(tmpdir(), 'svc-kernel-'));
-});
-afterEach(() => {
-  rmSync(directory, { recursive: true });
+eachFolder('svc-kernel-', (made) => {
+  directory = made;
 });
 
 /** A session whose helper is missing, so that nothing starts; `filesOf` answers what programs need. */

@@ -1,10 +1,10 @@
 import { spawnSync } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { writeFileSync } from 'node:fs';
 import { type AddressInfo, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { baselineFiles, type CommandFiles, commandFiles, programClosure } from './closure-support/collected.ts';
 import { systemFiles } from '../src/closure/file-collection.ts';
 import { containedEnvironment } from '../src/contained-environment.ts';
@@ -13,6 +13,7 @@ import { ownMounts, runInRoot } from './closure-support/composed-root.ts';
 import { type ProgramUse, programUses } from './closure-support/program-uses.ts';
 import { type Traced, traceFiles } from './closure-support/traced-files.ts';
 import { uncoveredFiles } from './closure-support/uncovered-files.ts';
+import { eachFolder } from '../../../test/support/each-folder.ts';
 
 const canMount = spawnSync('unshare', [...ownMounts, 'true']).status === 0;
 const hasStrace = spawnSync('strace', ['-o', '/dev/null', 'true']).status === 0;
@@ -26,14 +27,13 @@ const elsewhere = ['/proc', '/dev', '/tmp', tmpdir(), '/sys/fs/cgroup'];
 let workdir = '';
 let environment: Readonly<Record<string, string>> = {};
 
-beforeEach(() => {
-  workdir = mkdtempSync(join(tmpdir(), 'closure-programs-'));
+eachFolder('closure-programs-', (made) => {
+  workdir = made;
   environment = {
     ...containedEnvironment({ accessibleWorkdir: workdir, achieved: 'sealed', held: process.env, allow: [] }),
     HOME: workdir,
   };
 });
-afterEach(() => rmSync(workdir, { recursive: true }));
 
 function searchPath(): string[] {
   return (environment['PATH'] ?? '').split(':');

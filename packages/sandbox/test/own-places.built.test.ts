@@ -1,24 +1,14 @@
 import { execFile } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import {
-  cpSync,
-  existsSync,
-  mkdirSync,
-  mkdtempSync,
-  readdirSync,
-  readFileSync,
-  realpathSync,
-  rmSync,
-  writeFileSync,
-} from 'node:fs';
-import { tmpdir } from 'node:os';
+import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 
 import { needsClass } from './needs-class.ts';
+import { eachFolder } from '../../../test/support/each-folder.ts';
 
 const run = promisify(execFile);
 const built = fileURLToPath(new URL('..', import.meta.url));
@@ -40,14 +30,13 @@ const program = `
 /** A project with the package installed in it. */
 let project = '';
 
-beforeEach(() => {
-  project = realpathSync(mkdtempSync(join(tmpdir(), 'svc-own-')));
+eachFolder('svc-own-', (made) => {
+  project = made;
   mkdirSync(join(project, own), { recursive: true });
   for (const part of ['package.json', 'dist']) cpSync(join(built, part), join(project, own, part), { recursive: true });
   writeFileSync(join(project, 'package.json'), '{"type":"module"}');
   writeFileSync(join(project, 'program.js'), program);
 });
-afterEach(() => rmSync(project, { recursive: true }));
 
 async function printed(...requests: readonly object[]): Promise<readonly string[]> {
   return await printedWith({}, ...requests);

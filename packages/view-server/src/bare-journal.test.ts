@@ -1,18 +1,17 @@
-import { mkdtempSync, openSync, readFileSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { openSync, readFileSync, truncateSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 
 import { RecordedSession } from '../../record/test/journal/recorded-session.ts';
 import { LineFile } from '@svc/record/journal/line-file.ts';
 import { BareJournal } from './bare-journal.ts';
+import { eachFolder } from '../../../test/support/each-folder.ts';
 
 let folder = '';
-beforeEach(() => {
-  folder = mkdtempSync(join(tmpdir(), 'svc-bare-'));
+eachFolder('svc-bare-', (made) => {
+  folder = made;
 });
-afterEach(() => rmSync(folder, { recursive: true }));
 
 function bareText(path: string): string {
   const file = new LineFile(openSync(path, 'r'));

@@ -1,21 +1,11 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import {
-  existsSync,
-  mkdirSync,
-  mkdtempSync,
-  readFileSync,
-  realpathSync,
-  rmSync,
-  symlinkSync,
-  writeFileSync,
-} from 'node:fs';
-import { tmpdir } from 'node:os';
+import { existsSync, mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
 
-import { afterEach, beforeEach, describe, expect, it, onTestFinished } from 'vitest';
+import { describe, expect, it, onTestFinished } from 'vitest';
 
 import type { SessionId } from '@svc/protocol/ids.ts';
 import { HeldDirectory } from '@svc/kit/files/held-directory.ts';
@@ -23,6 +13,7 @@ import { FakeClock } from '../../../test/support/fake-clock.ts';
 import { openJournal } from '@svc/record/journal/journal-writer.ts';
 import { roomy } from '../../record/test/journal/recorded-session.ts';
 import { FolderSession, SessionLooks, viewedFacts } from './viewed-session.ts';
+import { eachFolder } from '../../../test/support/each-folder.ts';
 
 const swapWriter = fileURLToPath(new URL('../../../test/support/swap-writer.mjs', import.meta.url));
 const id = 'ses_0123456789ab7000800000000000c001';
@@ -30,12 +21,11 @@ const rounds = 20_000;
 const mostRounds = 400_000;
 
 let root = '';
-beforeEach(() => {
-  root = realpathSync(mkdtempSync(join(tmpdir(), 'svc-view-race-')));
+eachFolder('svc-view-race-', (made) => {
+  root = made;
   mkdirSync(join(root, 'work', id, '.svc', 'children', 'painter'), { recursive: true });
   mkdirSync(join(root, 'elsewhere', 'painter'), { recursive: true });
 });
-afterEach(() => rmSync(root, { recursive: true, force: true }));
 
 function child(): FolderSession {
   const place = { root: join(root, 'work'), below: `${id}/.svc/children/painter` };

@@ -1,21 +1,17 @@
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 
 import { DiagnosticList } from '@svc/kit/diagnostics/diagnostic.ts';
 import { loadUserConfig, loadWorkspaceConfig } from './config.ts';
+import { eachFolder } from '../../../../test/support/each-folder.ts';
 
 let directory = '';
 
-beforeEach(() => {
-  directory = mkdtempSync(join(tmpdir(), 'config-'));
+eachFolder('config-', (made) => {
+  directory = made;
   mkdirSync(join(directory, '.svc'));
-});
-
-afterEach(() => {
-  rmSync(directory, { recursive: true });
 });
 
 function write(text: string): void {

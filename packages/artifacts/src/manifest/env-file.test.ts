@@ -1,19 +1,15 @@
-import { chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { chmodSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 
 import { loadEnvironment } from './env-file.ts';
+import { eachFolder } from '../../../../test/support/each-folder.ts';
 
 let directory = '';
 
-beforeEach(() => {
-  directory = mkdtempSync(join(tmpdir(), 'env-'));
-});
-
-afterEach(() => {
-  rmSync(directory, { recursive: true });
+eachFolder('env-', (made) => {
+  directory = made;
 });
 
 describe('the environment of a manifest', () => {

@@ -1,13 +1,13 @@
-import { chmodSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { chmodSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 
 import type { KeyPath } from './key-path.ts';
 import { type ManifestKeeper, readKeptManifest } from './kept-manifest.ts';
 import { loadCapsuleManifest } from './load.ts';
 import type { LoadedManifest } from './loaded-manifest.ts';
+import { eachFolder } from '../../../../test/support/each-folder.ts';
 
 const manifest = `# A comment.
 name: demo
@@ -35,12 +35,11 @@ exports: { peer_files: { root: out } }
 
 let folder = '';
 let keeper: ManifestKeeper;
-beforeEach(() => {
-  folder = mkdtempSync(join(tmpdir(), 'kept-manifest-'));
+eachFolder('kept-manifest-', (made) => {
+  folder = made;
   keeper = { directory: join(folder, 'cache'), uid: process.getuid?.() ?? 0, build: 'a1' };
   writeFileSync(join(folder, 'prompt.md'), 'Be brief.\n');
 });
-afterEach(() => rmSync(folder, { recursive: true, force: true }));
 
 const file = (): string => join(folder, 'svc.yaml');
 const env = { MODEL_KEY: 'secret-of-the-model' };

@@ -1,18 +1,14 @@
-import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 
 import { findInitialTask, type InitialTask } from './initial-task.ts';
+import { eachFolder } from '../../../../test/support/each-folder.ts';
 
 let folder: string;
 
-beforeEach(() => {
-  folder = mkdtempSync(join(tmpdir(), 'svc-initial-task-'));
-});
-
-afterEach(() => {
-  rmSync(folder, { recursive: true, force: true });
+eachFolder('svc-initial-task-', (made) => {
+  folder = made;
 });
 
 const readInput = async (): Promise<string> => 'from standard input';

@@ -1,14 +1,14 @@
 import { generateKeyPairSync } from 'node:crypto';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { rootCertificates } from 'node:tls';
 
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 
 import type { Environment } from '@svc/kit/environment.ts';
 import { type NetworkDestination, parseDestination } from '@svc/kit/net/network-destination.ts';
 import { type MachineNetwork, machineNetwork } from './machine-network.ts';
+import { eachFolder } from '../../../../test/support/each-folder.ts';
 
 function place(text: string): NetworkDestination {
   const reading = parseDestination(text);
@@ -71,10 +71,7 @@ describe('the proxies of a launch', () => {
 
 describe('the authorities that programs trust', () => {
   let folder: string;
-  beforeEach(() => {
-    folder = mkdtempSync(join(tmpdir(), 'svc-authorities-'));
-  });
-  afterEach(() => rmSync(folder, { recursive: true }));
+  eachFolder('svc-authorities-', (made) => void (folder = made));
 
   function file(name: string, text: string): string {
     writeFileSync(join(folder, name), text);

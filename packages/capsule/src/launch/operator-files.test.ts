@@ -1,14 +1,14 @@
-import { mkdirSync, mkdtempSync, realpathSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { mkdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 
 import { operatorFiles } from './operator-files.ts';
+import { eachFolder } from '../../../../test/support/each-folder.ts';
 
 let root: string;
-beforeEach(() => {
-  root = realpathSync(mkdtempSync(join(tmpdir(), 'svc-operator-')));
+eachFolder('svc-operator-', (made) => {
+  root = made;
   for (const path of [
     'home/project/.env',
     'home/project/svc.yaml',
@@ -17,7 +17,6 @@ beforeEach(() => {
   ])
     put(path);
 });
-afterEach(() => rmSync(root, { recursive: true, force: true }));
 
 function put(path: string): void {
   mkdirSync(dirname(join(root, path)), { recursive: true });

@@ -1,17 +1,6 @@
-import {
-  chmodSync,
-  existsSync,
-  mkdirSync,
-  mkdtempSync,
-  readdirSync,
-  rmSync,
-  statSync,
-  symlinkSync,
-  writeFileSync,
-} from 'node:fs';
-import { tmpdir } from 'node:os';
+import { chmodSync, existsSync, mkdirSync, readdirSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 
 import { noFlags } from '@svc/artifacts/grants/flag-grants.ts';
 import type { ComponentHost } from '@svc/components/component-host.ts';
@@ -22,21 +11,18 @@ import { openStateStore } from '@svc/record/sessions/session-directories.ts';
 import { systemClock } from '@svc/kit/system-clock.ts';
 import { LateGrantUsage } from '../stage/late-grant-usage.ts';
 import { SessionComponents } from '../stage/session-components.ts';
+import { eachFolder } from '../../../../test/support/each-folder.ts';
 
 let root: string;
 let home: string;
 let workdir: string;
 
-beforeEach(() => {
-  root = mkdtempSync(join(tmpdir(), 'svc-state-'));
+eachFolder('svc-state-', (made) => {
+  root = made;
   home = join(root, 'home');
   workdir = join(root, 'workdir');
   mkdirSync(home);
   mkdirSync(workdir);
-});
-
-afterEach(() => {
-  rmSync(root, { recursive: true, force: true });
 });
 
 describe('a state store', () => {

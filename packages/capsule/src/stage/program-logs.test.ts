@@ -1,20 +1,8 @@
-import {
-  existsSync,
-  mkdirSync,
-  mkdtempSync,
-  readdirSync,
-  readFileSync,
-  realpathSync,
-  renameSync,
-  rmSync,
-  statSync,
-  symlinkSync,
-} from 'node:fs';
-import { tmpdir } from 'node:os';
+import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, statSync, symlinkSync } from 'node:fs';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 
 import { Redactor } from '@svc/kit/diagnostics/redactor.ts';
 import { Secret } from '@svc/kit/diagnostics/secret.ts';
@@ -22,18 +10,15 @@ import { LogBudget } from '@svc/kit/log-budget.ts';
 import { createDirectLauncher } from '@svc/sandbox/direct-launcher.ts';
 import type { LaunchedProcess } from '@svc/sandbox/launcher.ts';
 import { type ProgramOwner, ProgramLogs } from './program-logs.ts';
+import { eachFolder } from '../../../../test/support/each-folder.ts';
 
 let folder: string;
 let session: string;
 
-beforeEach(() => {
-  folder = realpathSync(mkdtempSync(join(tmpdir(), 'svc-program-logs-')));
+eachFolder('svc-program-logs-', (made) => {
+  folder = made;
   session = join(folder, 'session');
   mkdirSync(session);
-});
-
-afterEach(() => {
-  rmSync(folder, { recursive: true, force: true });
 });
 
 function keptLogs(budget = new LogBudget()): ProgramLogs {

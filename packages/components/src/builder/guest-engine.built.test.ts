@@ -1,20 +1,19 @@
-import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { cpSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
-import { afterEach, beforeEach, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 
 import { diagnosticOf } from '@svc/kit/diagnostics/diagnostic.ts';
 import { readGuestEngine } from './guest-engine.ts';
+import { eachFolder } from '../../../../test/support/each-folder.ts';
 
 const packageRoot = fileURLToPath(new URL('../../../../', import.meta.url));
 let folder: string;
-beforeEach(() => {
-  folder = mkdtempSync(join(tmpdir(), 'svc-engine-'));
+eachFolder('svc-engine-', (made) => {
+  folder = made;
   mkdirSync(join(folder, 'packages', 'components', 'engine'), { recursive: true });
 });
-afterEach(() => rmSync(folder, { recursive: true, force: true }));
 
 function refusal(): string {
   const diagnostic = diagnosticOf(() => void readGuestEngine(folder));

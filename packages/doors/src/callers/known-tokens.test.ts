@@ -1,12 +1,12 @@
-import { mkdirSync, mkdtempSync, renameSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { mkdirSync, renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterEach, beforeEach, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 
 import { systemClock } from '@svc/kit/system-clock.ts';
 import { type DoorToken, encodeTokens, hashOfToken, mintToken } from './door-token.ts';
 import { KnownTokens } from './known-tokens.ts';
 import { tokenPlace } from './token-place.ts';
+import { eachFolder } from '../../../../test/support/each-folder.ts';
 
 let home: string;
 /** Time stands still unless a test moves it. */
@@ -14,15 +14,13 @@ let nowMs: number;
 let waiting: { readonly ms: number; readonly callback: () => void }[];
 const codes: string[] = [];
 
-beforeEach(() => {
-  home = mkdtempSync(join(tmpdir(), 'svc-known-tokens-'));
+eachFolder('svc-known-tokens-', (made) => {
+  home = made;
   mkdirSync(join(home, '.svc'), { mode: 0o700 });
   nowMs = 1000;
   waiting = [];
   codes.length = 0;
 });
-
-afterEach(() => rmSync(home, { recursive: true, force: true }));
 
 function known(): KnownTokens {
   return new KnownTokens({

@@ -1,13 +1,13 @@
 import { execFileSync } from 'node:child_process';
-import { chmodSync, chownSync, linkSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { chmodSync, chownSync, linkSync, mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import { encodeTokens, isTokenName, parseTokens } from './door-token.ts';
 import { readTokens, tokenFileState } from './token-file.ts';
 import { type TokenPlace, tokenPlace } from './token-place.ts';
+import { eachFolder } from '../../../../test/support/each-folder.ts';
 
 const token = {
   name: 'phone',
@@ -22,13 +22,11 @@ const uid = process.getuid?.();
 let home: string;
 let place: TokenPlace;
 
-beforeEach(() => {
-  home = mkdtempSync(join(tmpdir(), 'svc-token-file-'));
+eachFolder('svc-token-file-', (made) => {
+  home = made;
   mkdirSync(join(home, '.svc'), { mode: 0o700 });
   place = tokenPlace(home, uid);
 });
-
-afterEach(() => rmSync(home, { recursive: true, force: true }));
 
 function write(text = encodeTokens([token]), path = place.path): void {
   writeFileSync(path, text, { mode: 0o600 });

@@ -1,33 +1,30 @@
 import {
   existsSync,
   mkdirSync,
-  mkdtempSync,
   readdirSync,
   readFileSync,
-  realpathSync,
   renameSync,
   rmSync,
   statSync,
   symlinkSync,
   writeFileSync,
 } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 
 import { directoryContract } from '../../../../test/support/beneath-contract.ts';
 import { openAgentDirectory } from './agent-directory.ts';
+import { eachFolder } from '../../../../test/support/each-folder.ts';
 
 let root: string;
 let child: string;
-beforeEach(() => {
-  root = realpathSync(mkdtempSync(join(tmpdir(), 'svc-agent-')));
+eachFolder('svc-agent-', (made) => {
+  root = made;
   child = join(root, 'work/.svc/children/c');
   mkdirSync(child, { recursive: true });
   for (const place of ['c', 'children/c']) mkdirSync(join(root, 'outside', place), { recursive: true });
 });
-afterEach(() => rmSync(root, { recursive: true, force: true }));
 
 function writeIn(workdir: string, directory: string | null): void {
   const held = openAgentDirectory(workdir, directory);

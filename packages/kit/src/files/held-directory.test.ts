@@ -3,31 +3,27 @@ import {
   constants,
   existsSync,
   mkdirSync,
-  mkdtempSync,
   readdirSync,
   readFileSync,
-  realpathSync,
   renameSync,
-  rmSync,
   statSync,
   symlinkSync,
   writeFileSync,
 } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 
 import { directoryContract, newFileContract, regularFileContract } from '../../../../test/support/beneath-contract.ts';
 import { HeldDirectory, type OpenedChild } from './held-directory.ts';
+import { eachFolder } from '../../../../test/support/each-folder.ts';
 
 let root: string;
-beforeEach(() => {
-  root = realpathSync(mkdtempSync(join(tmpdir(), 'svc-walk-')));
+eachFolder('svc-walk-', (made) => {
+  root = made;
   mkdirSync(join(root, 'a', 'b', 'c'), { recursive: true });
   mkdirSync(join(root, 'elsewhere', 'b', 'c'), { recursive: true });
 });
-afterEach(() => rmSync(root, { recursive: true, force: true }));
 
 /** Moves a directory away and puts a link to another in its place. */
 function swap(path: string, target: string): void {

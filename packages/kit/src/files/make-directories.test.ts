@@ -1,18 +1,14 @@
-import { mkdirSync, mkdtempSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { mkdirSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 
 import { makeDirectories } from './make-directories.ts';
+import { eachFolder } from '../../../../test/support/each-folder.ts';
 
 let folder = '';
 
-beforeEach(() => {
-  folder = mkdtempSync(join(tmpdir(), 'svc-directories-'));
-});
-
-afterEach(() => {
-  rmSync(folder, { recursive: true, force: true });
+eachFolder('svc-directories-', (made) => {
+  folder = made;
 });
 
 describe('makeDirectories', () => {

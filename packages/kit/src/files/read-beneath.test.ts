@@ -1,26 +1,25 @@
 import { execFileSync } from 'node:child_process';
-import { mkdirSync, mkdtempSync, realpathSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 
 import { directoryContract } from '../../../../test/support/beneath-contract.ts';
 import { boundedReadContract } from '../../../../test/support/bounded-read-contract.ts';
 import { readBeneath, readTextBeneath, readTextBeneathIfThere } from './read-beneath.ts';
+import { eachFolder } from '../../../../test/support/each-folder.ts';
 
 const mebibyte = 1024 * 1024;
 
 let base: string;
 let folder: string;
-beforeEach(() => {
-  base = realpathSync(mkdtempSync(join(tmpdir(), 'svc-beneath-')));
+eachFolder('svc-beneath-', (made) => {
+  base = made;
   folder = join(base, 'folder');
   mkdirSync(join(folder, 'sub'), { recursive: true });
   writeFileSync(join(base, 'secret'), 'secret');
   writeFileSync(join(folder, 'sub/note'), 'note');
 });
-afterEach(() => rmSync(base, { recursive: true, force: true }));
 
 describe('a file of a folder', () => {
   boundedReadContract('its reader', {

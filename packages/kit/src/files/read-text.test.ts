@@ -1,20 +1,19 @@
 import { execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { closeSync, constants, mkdtempSync, openSync, rmSync, writeFileSync } from 'node:fs';
+import { closeSync, constants, openSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 
 import { boundedReadContract } from '../../../../test/support/bounded-read-contract.ts';
 import { readSmallText, readTextIfThere, type TextReading } from './read-text.ts';
+import { eachFolder } from '../../../../test/support/each-folder.ts';
 
 let folder: string;
-beforeEach(() => {
-  folder = mkdtempSync(join(tmpdir(), 'svc-text-'));
+eachFolder('svc-text-', (made) => {
+  folder = made;
 });
-afterEach(() => rmSync(folder, { recursive: true, force: true }));
 
 function readingOf(content: Buffer): TextReading {
   const path = join(folder, 'file');

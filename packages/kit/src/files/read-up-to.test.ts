@@ -1,21 +1,20 @@
 import { execFileSync } from 'node:child_process';
-import { appendFileSync, closeSync, constants, mkdtempSync, openSync, rmSync, writeFileSync, writeSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { appendFileSync, closeSync, constants, openSync, writeFileSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
 
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 
 import { boundedReadContract } from '../../../../test/support/bounded-read-contract.ts';
 import { readFileUpTo, readUpTo } from './read-up-to.ts';
+import { eachFolder } from '../../../../test/support/each-folder.ts';
 
 const maxBytes = 10_000;
 
 let folder: string;
-beforeEach(() => {
-  folder = mkdtempSync(join(tmpdir(), 'svc-read-'));
+eachFolder('svc-read-', (made) => {
+  folder = made;
 });
-afterEach(() => rmSync(folder, { recursive: true, force: true }));
 
 function fileOf(pieces: readonly Buffer[]): string {
   const path = join(folder, 'file');

@@ -1,17 +1,16 @@
 import { execFileSync } from 'node:child_process';
-import { mkdtempSync, readdirSync, readlinkSync, realpathSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readdirSync, readlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 
 import { chunksOfFile } from './regular-file.ts';
 import { unlessRefused } from './unless-refused.ts';
+import { eachFolder } from '../../../../test/support/each-folder.ts';
 
 let folder: string;
-beforeEach(() => {
-  folder = realpathSync(mkdtempSync(join(tmpdir(), 'svc-regular-')));
+eachFolder('svc-regular-', (made) => {
+  folder = made;
 });
-afterEach(() => rmSync(folder, { recursive: true }));
 
 async function bytesOf(path: string): Promise<Buffer> {
   const chunks: Buffer[] = [];

@@ -1,21 +1,12 @@
 import { execFileSync } from 'node:child_process';
-import {
-  mkdirSync,
-  mkdtempSync,
-  readdirSync,
-  readFileSync,
-  rmSync,
-  statSync,
-  symlinkSync,
-  writeFileSync,
-} from 'node:fs';
-import { tmpdir } from 'node:os';
+import { mkdirSync, readdirSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 
 import { replacementContract } from '../../../../test/support/replacement-contract.ts';
 import { replaceFile, replaceFileSync, TemporaryFile, writeNewFileSync, writeTemporary } from './replace-file.ts';
+import { eachFolder } from '../../../../test/support/each-folder.ts';
 
 const file = { path: 'file', mode: 0o640 };
 
@@ -39,10 +30,7 @@ function one(byte: number): Buffer {
 
 describe('a temporary file', () => {
   let directory: string;
-  beforeEach(() => {
-    directory = mkdtempSync(join(tmpdir(), 'svc-temporary-'));
-  });
-  afterEach(() => rmSync(directory, { recursive: true }));
+  eachFolder('svc-temporary-', (made) => void (directory = made));
 
   it('disappears when it was not kept', () => {
     const temporary = new TemporaryFile(directory);

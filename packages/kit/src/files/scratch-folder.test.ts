@@ -2,29 +2,25 @@ import {
   chownSync,
   existsSync,
   mkdirSync,
-  mkdtempSync,
   readdirSync,
-  rmSync,
   statSync,
   symlinkSync,
   utimesSync,
   writeFileSync,
 } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 
 import { makeScratch, placeFolder, removeLeftovers, removeScratch } from './scratch-folder.ts';
+import { eachFolder } from '../../../../test/support/each-folder.ts';
 
 const hour = 3600;
 let root = '';
 
-beforeEach(() => {
-  root = mkdtempSync(join(tmpdir(), 'svc-scratch-'));
+eachFolder('svc-scratch-', (made) => {
+  root = made;
 });
-
-afterEach(() => rmSync(root, { recursive: true, force: true }));
 
 /** A folder with a file in it, that nobody has touched for so long. */
 function left(name: string, hours: number): string {

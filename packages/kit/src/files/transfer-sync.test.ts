@@ -1,18 +1,17 @@
 import { execFileSync, spawn } from 'node:child_process';
-import { closeSync, mkdtempSync, openSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { closeSync, openSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 
 import { buildSync } from 'esbuild';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 
 import { appendWhole, fillSync, writeAllSync } from './transfer-sync.ts';
+import { eachFolder } from '../../../../test/support/each-folder.ts';
 
 let folder: string;
-beforeEach(() => {
-  folder = mkdtempSync(join(tmpdir(), 'svc-transfer-'));
+eachFolder('svc-transfer-', (made) => {
+  folder = made;
 });
-afterEach(() => rmSync(folder, { recursive: true, force: true }));
 
 /** Opens a file of the folder for `use`, and closes it. */
 function opened<Value>(name: string, flags: string, use: (descriptor: number) => Value): Value {

@@ -1,17 +1,16 @@
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 
 import { namesIfThere, unlessErrno, unlessRefused, unlessRefusedLater } from './unless-refused.ts';
+import { eachFolder } from '../../../../test/support/each-folder.ts';
 
 let folder: string;
-beforeEach(() => {
-  folder = mkdtempSync(join(tmpdir(), 'svc-refused-'));
+eachFolder('svc-refused-', (made) => {
+  folder = made;
 });
-afterEach(() => rmSync(folder, { recursive: true, force: true }));
 
 const bug = (): never => {
   throw new TypeError('a bug');

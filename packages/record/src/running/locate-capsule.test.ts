@@ -1,21 +1,15 @@
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 
 import { liveRecord } from '../../../../test/support/running-record.ts';
 import { writeRunningRecord, type RunningRecord } from '../sessions/running-record.ts';
 import { Diagnostic, diagnosticOf } from '@svc/kit/diagnostics/diagnostic.ts';
 import { locateCapsule } from './approach-capsule.ts';
+import { eachFolder } from '../../../../test/support/each-folder.ts';
 
 let home: string;
 
-beforeEach(() => {
-  home = mkdtempSync(join(tmpdir(), 'svc-home-'));
-});
-
-afterEach(() => {
-  rmSync(home, { recursive: true });
+eachFolder('svc-home-', (made) => {
+  home = made;
 });
 
 function writeRecord(address: string): RunningRecord {

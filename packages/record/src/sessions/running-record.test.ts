@@ -1,37 +1,24 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import {
-  existsSync,
-  mkdtempSync,
-  readdirSync,
-  readFileSync,
-  rmSync,
-  statSync,
-  utimesSync,
-  writeFileSync,
-} from 'node:fs';
-import { tmpdir } from 'node:os';
+import { existsSync, readdirSync, readFileSync, statSync, utimesSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout } from 'node:timers/promises';
 
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 
 import { processStart } from '@svc/kit/process-stat.ts';
 import { FakeClock } from '../../../../test/support/fake-clock.ts';
 import { liveRecord } from '../../../../test/support/running-record.ts';
 import { replacementContract } from '../../../../test/support/replacement-contract.ts';
 import { listRunning, readRunningRecords, writeRunningRecord } from './running-record.ts';
+import { eachFolder } from '../../../../test/support/each-folder.ts';
 
 let home: string;
 let directory: string;
 
-beforeEach(() => {
-  home = mkdtempSync(join(tmpdir(), 'svc-running-'));
+eachFolder('svc-running-', (made) => {
+  home = made;
   directory = join(home, '.svc', 'running');
-});
-
-afterEach(() => {
-  rmSync(home, { recursive: true, force: true });
 });
 
 const live = liveRecord();

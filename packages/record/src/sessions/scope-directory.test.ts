@@ -1,35 +1,20 @@
-import {
-  existsSync,
-  mkdirSync,
-  mkdtempSync,
-  readdirSync,
-  realpathSync,
-  renameSync,
-  rmSync,
-  statSync,
-  symlinkSync,
-  writeFileSync,
-} from 'node:fs';
-import { tmpdir } from 'node:os';
+import { existsSync, mkdirSync, readdirSync, renameSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 
 import type { HeldDirectory } from '@svc/kit/files/held-directory.ts';
 import { directoryContract } from '../../../../test/support/beneath-contract.ts';
 import { makePrivateDirectory, openScopeDirectory, openStateStore } from './session-directories.ts';
+import { eachFolder } from '../../../../test/support/each-folder.ts';
 
 let root: string;
 let workdir: string;
 
-beforeEach(() => {
-  root = realpathSync(mkdtempSync(join(tmpdir(), 'svc-scope-')));
+eachFolder('svc-scope-', (made) => {
+  root = made;
   workdir = join(root, 'workdir');
   mkdirSync(workdir);
   mkdirSync(join(root, 'outside'));
-});
-
-afterEach(() => {
-  rmSync(root, { recursive: true, force: true });
 });
 
 /** What an agent of an earlier session may have left in a workdir that is used again. */

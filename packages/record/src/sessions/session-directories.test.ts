@@ -1,34 +1,23 @@
-import {
-  existsSync,
-  mkdirSync,
-  mkdtempSync,
-  readdirSync,
-  realpathSync,
-  renameSync,
-  rmSync,
-  symlinkSync,
-  writeFileSync,
-} from 'node:fs';
-import { tmpdir } from 'node:os';
+import { existsSync, mkdirSync, readdirSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 
 import { mintSessionId } from '@svc/protocol/ids.ts';
 import { directoryContract } from '../../../../test/support/beneath-contract.ts';
 import { makeSessionDirectories, type SessionDirectories } from './session-directories.ts';
+import { eachFolder } from '../../../../test/support/each-folder.ts';
 
 let root: string;
 let child: string;
-beforeEach(() => {
-  root = realpathSync(mkdtempSync(join(tmpdir(), 'svc-directories-')));
+eachFolder('svc-directories-', (made) => {
+  root = made;
   child = join(root, 'work/.svc/children/c');
   for (const path of ['home', 'package', 'workspace', 'outside/c', 'outside/children/c']) {
     mkdirSync(join(root, path), { recursive: true });
   }
   mkdirSync(child, { recursive: true });
 });
-afterEach(() => rmSync(root, { recursive: true, force: true }));
 
 function directories(workdir: string, isDelegated: boolean): SessionDirectories {
   const sessionId = mintSessionId({ now: () => 0, randomBytes: (size) => new Uint8Array(size) });

@@ -1,7 +1,6 @@
-import { mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 
 import { FakeClock } from '../../../../test/support/fake-clock.ts';
 import { Redactor } from '@svc/kit/diagnostics/redactor.ts';
@@ -10,15 +9,12 @@ import type { SessionId } from '@svc/protocol/ids.ts';
 import { openFileTrace } from './file-trace.ts';
 import { readTrace } from '../../../../test/support/read-trace.ts';
 import type { Trace } from './events.ts';
+import { eachFolder } from '../../../../test/support/each-folder.ts';
 
 let folder = '';
 
-beforeEach(() => {
-  folder = mkdtempSync(join(tmpdir(), 'svc-trace-'));
-});
-
-afterEach(() => {
-  rmSync(folder, { recursive: true, force: true });
+eachFolder('svc-trace-', (made) => {
+  folder = made;
 });
 
 const sessionId = 'ses_00000000000000000000000000000001' as SessionId;

@@ -1,8 +1,7 @@
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 
 import { HeldDirectory } from '@svc/kit/files/held-directory.ts';
 import type { Message } from '@svc/session/model/driver.ts';
@@ -13,15 +12,12 @@ import type { Damage } from '../../src/journal/journal-scan.ts';
 import { JournalReader } from '../../src/journal/journal-reader.ts';
 import { encodeLine, firstChain } from '../../src/journal/record-line.ts';
 import { RecordedSession, type RecordedOptions } from './recorded-session.ts';
+import { eachFolder } from '../../../../test/support/each-folder.ts';
 
 let root = '';
 
-beforeEach(() => {
-  root = mkdtempSync(join(tmpdir(), 'svc-compare-'));
-});
-
-afterEach(() => {
-  rmSync(root, { recursive: true, force: true });
+eachFolder('svc-compare-', (made) => {
+  root = made;
 });
 
 let sessions = 0;

@@ -16,7 +16,7 @@ import {
 } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 
 import { systemClock } from '@svc/kit/system-clock.ts';
 import { holdJournal } from '../../src/sessions/journal-holder.ts';
@@ -24,14 +24,13 @@ import { type KeptJournals, retainJournals, type Retained } from '../../src/sess
 import { writeRunningRecord } from '../../src/sessions/running-record.ts';
 import { liveRecord } from '../../../../test/support/running-record.ts';
 import { RecordedSession, sessionId } from './recorded-session.ts';
+import { eachFolder } from '../../../../test/support/each-folder.ts';
 
 let root: string;
 
-beforeEach(() => {
-  root = mkdtempSync(join(tmpdir(), 'svc-retention-'));
+eachFolder('svc-retention-', (made) => {
+  root = made;
 });
-
-afterEach(() => rmSync(root, { recursive: true, force: true }));
 
 const day = 86_400_000;
 const longText = 'x'.repeat(70_000);

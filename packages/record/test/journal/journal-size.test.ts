@@ -1,8 +1,7 @@
 import { createHash } from 'node:crypto';
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterEach, beforeEach, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 
 import { runSync } from '@svc/kit/yield-to-loop.ts';
 import { FakeClock } from '../../../../test/support/fake-clock.ts';
@@ -11,6 +10,7 @@ import { openJournal } from '../../src/journal/journal-writer.ts';
 import type { Crossing } from '@svc/session/gate/gate.ts';
 import { JournalLines } from '@svc/session/replay/journal-lines.ts';
 import { roomy, sessionId, taskId } from './recorded-session.ts';
+import { eachFolder } from '../../../../test/support/each-folder.ts';
 
 const kibibyte = 1024;
 const turns = 200;
@@ -19,12 +19,8 @@ const system = 'You are helpful.'.repeat(200);
 
 let folder = '';
 
-beforeEach(() => {
-  folder = mkdtempSync(join(tmpdir(), 'svc-journal-size-'));
-});
-
-afterEach(() => {
-  rmSync(folder, { recursive: true, force: true });
+eachFolder('svc-journal-size-', (made) => {
+  folder = made;
 });
 
 interface Sizes {

@@ -1,7 +1,4 @@
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 
 import { HeldDirectory } from '@svc/kit/files/held-directory.ts';
 import { runSync } from '@svc/kit/yield-to-loop.ts';
@@ -14,15 +11,12 @@ import { type Crossing, RecordingGate } from '@svc/session/gate/gate.ts';
 import { JournalLines } from '@svc/session/replay/journal-lines.ts';
 import { readRecording } from '@svc/session/replay/recorded-crossings.ts';
 import { mebibyte, roomy, sessionId } from './recorded-session.ts';
+import { eachFolder } from '../../../../test/support/each-folder.ts';
 
 let folder = '';
 
-beforeEach(() => {
-  folder = mkdtempSync(join(tmpdir(), 'svc-long-answers-'));
-});
-
-afterEach(() => {
-  rmSync(folder, { recursive: true, force: true });
+eachFolder('svc-long-answers-', (made) => {
+  folder = made;
 });
 
 interface Recorded {
@@ -76,7 +70,7 @@ function readBack(): readonly Crossing[] {
   }
 }
 
-const nameTooLong = 'the driver gave a tool call with an id or a name of more than 4096 characters';
+const nameTooLong = 'the driver gave a tool call with a name of more than 4096 characters';
 
 describe('an answer of the model that is longer than any that is meant', () => {
   it.each([

@@ -1,7 +1,6 @@
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 
 import { Redactor } from '@svc/kit/diagnostics/redactor.ts';
 import { runSync } from '@svc/kit/yield-to-loop.ts';
@@ -11,15 +10,12 @@ import { type Crossing, RecordingGate } from '@svc/session/gate/gate.ts';
 import type { Chunk, ChunkKind } from '@svc/session/gate/shown-chunks.ts';
 import { JournalLines } from '@svc/session/replay/journal-lines.ts';
 import { knows, mebibyte, roomy, sessionId } from './recorded-session.ts';
+import { eachFolder } from '../../../../test/support/each-folder.ts';
 
 let folder = '';
 
-beforeEach(() => {
-  folder = mkdtempSync(join(tmpdir(), 'svc-shown-chunks-'));
-});
-
-afterEach(() => {
-  rmSync(folder, { recursive: true, force: true });
+eachFolder('svc-shown-chunks-', (made) => {
+  folder = made;
 });
 
 /** What is recorded of an effect that shows these, asking for input where there is a null. */

@@ -1,25 +1,21 @@
 import { execFileSync } from 'node:child_process';
-import { mkdtempSync, readdirSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { readdirSync } from 'node:fs';
 
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 
 import { unlessRefused } from '@svc/kit/files/unless-refused.ts';
 import type { Enforcement } from './enforcement.ts';
 import { type LaunchTemplate, LaunchTemplates, UnwrittenTemplate } from './launch-templates.ts';
 import { minimalGrants } from './process-grants.ts';
+import { eachFolder } from '../../../../test/support/each-folder.ts';
 
 let directory: string;
 let asked: string[];
 let counted: number;
-beforeEach(() => {
-  directory = mkdtempSync(join(tmpdir(), 'svc-templates-'));
+eachFolder('svc-templates-', (made) => {
+  directory = made;
   asked = [];
   counted = 0;
-});
-afterEach(() => {
-  rmSync(directory, { recursive: true });
 });
 
 function templatesOf(enforcement: Enforcement): LaunchTemplates {

@@ -1,22 +1,13 @@
 import { execFileSync } from 'node:child_process';
-import {
-  existsSync,
-  mkdirSync,
-  mkdtempSync,
-  realpathSync,
-  renameSync,
-  rmSync,
-  symlinkSync,
-  writeFileSync,
-} from 'node:fs';
-import { tmpdir } from 'node:os';
+import { existsSync, mkdirSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 
 import { directoryContract, regularFileContract } from '../../../../test/support/beneath-contract.ts';
 import { boundedReadContract } from '../../../../test/support/bounded-read-contract.ts';
 import { readChildReport, statusToldIn } from './completions.ts';
+import { eachFolder } from '../../../../test/support/each-folder.ts';
 
 const ids = { delegationId: 'dlg_1', sessionId: 'ses_1' };
 const record = {
@@ -29,10 +20,9 @@ const record = {
 };
 
 let folder: string;
-beforeEach(() => {
-  folder = realpathSync(mkdtempSync(join(tmpdir(), 'svc-completion-')));
+eachFolder('svc-completion-', (made) => {
+  folder = made;
 });
-afterEach(() => rmSync(folder, { recursive: true, force: true }));
 
 function reportOf(text: string): unknown {
   writeFileSync(join(folder, 'completion.json'), text);

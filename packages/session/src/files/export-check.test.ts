@@ -1,19 +1,17 @@
-import { mkdirSync, mkdtempSync, realpathSync, rmSync, symlinkSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { mkdirSync, symlinkSync } from 'node:fs';
 import { join } from 'node:path';
 
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 
 import { checkExportRoots, type ExportCheck } from './export-root.ts';
+import { eachFolder } from '../../../../test/support/each-folder.ts';
 
 let workdir = '';
 
-beforeEach(() => {
-  workdir = realpathSync(mkdtempSync(join(tmpdir(), 'svc-check-')));
+eachFolder('svc-check-', (made) => {
+  workdir = made;
   mkdirSync(join(workdir, 'out'));
 });
-
-afterEach(() => rmSync(workdir, { recursive: true }));
 
 function problems(exports: ExportCheck['exports']): string[] {
   return checkExportRoots({ workdir, exports }).map(({ code, message }) => `${code} ${message}`);

@@ -3,37 +3,33 @@ import {
   appendFileSync,
   fstatSync,
   mkdirSync,
-  mkdtempSync,
   openSync,
   readdirSync,
   renameSync,
-  rmSync,
   truncateSync,
   unlinkSync,
   writeFileSync,
 } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 
 import { ExportReader } from './export-reader.ts';
 import type { OpenedFile } from './export-root.ts';
 import { FileContents } from './file-content.ts';
 import type { FileContent } from './hashed-content.ts';
 import { HeldMemory, LargeContents, Spool } from './large-content.ts';
+import { eachFolder } from '../../../../test/support/each-folder.ts';
 
 let base = '';
 let path = '';
 let contents: FileContents;
 
-beforeEach(() => {
-  base = mkdtempSync(join(tmpdir(), 'svc-content-'));
+eachFolder('svc-content-', (made) => {
+  base = made;
   path = join(base, 'file');
   mkdirSync(join(base, 'spool'));
   contents = new FileContents(join(base, 'spool'));
 });
-
-afterEach(() => rmSync(base, { recursive: true }));
 
 /** Opened when it holds `size` times the letter `o`. */
 function opened(size: number): OpenedFile {

@@ -1,17 +1,7 @@
-import {
-  mkdtempSync,
-  readdirSync,
-  readFileSync,
-  rmSync,
-  statSync,
-  utimesSync,
-  writeFileSync,
-  mkdirSync,
-} from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readdirSync, readFileSync, rmSync, statSync, utimesSync, writeFileSync, mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 
 import { Redactor } from '@svc/kit/diagnostics/redactor.ts';
 import { Secret } from '@svc/kit/diagnostics/secret.ts';
@@ -19,15 +9,12 @@ import type { Message } from '../model/driver.ts';
 import type { ContextId } from '@svc/protocol/ids.ts';
 import { replacementContract } from '../../../../test/support/replacement-contract.ts';
 import { KeptConversations } from './kept-conversations.ts';
+import { eachFolder } from '../../../../test/support/each-folder.ts';
 
 let directory: string;
 
-beforeEach(() => {
-  directory = mkdtempSync(join(tmpdir(), 'svc-conversations-'));
-});
-
-afterEach(() => {
-  rmSync(directory, { recursive: true, force: true });
+eachFolder('svc-conversations-', (made) => {
+  directory = made;
 });
 
 function open(...secrets: readonly string[]): KeptConversations {

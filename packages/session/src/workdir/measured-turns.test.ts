@@ -1,23 +1,22 @@
 import { once } from 'node:events';
-import { mkdtempSync, realpathSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 
 import { systemClock } from '@svc/kit/system-clock.ts';
 import { calls, hangs, says, type Turn } from '../../../../test/support/fake-driver.ts';
 import { fakeTool, passed, SessionFixture } from '../../../../test/support/session-fixture.ts';
 import { WorkdirSize } from './workdir-size.ts';
+import { eachFolder } from '../../../../test/support/each-folder.ts';
 
 const userTask = { text: 'Count the files.', origin: 'user', trust: 'trusted' } as const;
 const breach = 'the workdir holds 300 bytes, more than the 299 it may hold';
 
 let workdir: string;
-beforeEach(() => {
-  workdir = realpathSync(mkdtempSync(join(tmpdir(), 'svc-measured-')));
+eachFolder('svc-measured-', (made) => {
+  workdir = made;
 });
-afterEach(() => rmSync(workdir, { recursive: true, force: true }));
 
 function fill(): void {
   for (let index = 0; index < 300; index += 1) writeFileSync(join(workdir, `file-${index}`), 'x');

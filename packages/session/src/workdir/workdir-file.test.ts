@@ -1,32 +1,18 @@
-import {
-  lstatSync,
-  mkdirSync,
-  mkdtempSync,
-  readdirSync,
-  readFileSync,
-  realpathSync,
-  rmSync,
-  symlinkSync,
-  writeFileSync,
-} from 'node:fs';
-import { tmpdir } from 'node:os';
+import { lstatSync, mkdirSync, readdirSync, readFileSync, realpathSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 
 import { replacementContract } from '../../../../test/support/replacement-contract.ts';
 import { writeWorkdirFile } from './workdir-file.ts';
+import { eachFolder } from '../../../../test/support/each-folder.ts';
 
 let folder = '';
 let workdir = '';
 
-beforeEach(() => {
-  folder = mkdtempSync(join(tmpdir(), 'svc-workdir-file-'));
+eachFolder('svc-workdir-file-', (made) => {
+  folder = made;
   workdir = join(folder, 'workdir');
   mkdirSync(workdir);
-});
-
-afterEach(() => {
-  rmSync(folder, { recursive: true, force: true });
 });
 
 const result = { directory: 'out', name: 'result.txt' } as const;

@@ -1,27 +1,18 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import {
-  existsSync,
-  mkdirSync,
-  mkdtempSync,
-  readdirSync,
-  realpathSync,
-  rmSync,
-  symlinkSync,
-  writeFileSync,
-} from 'node:fs';
-import { tmpdir } from 'node:os';
+import { existsSync, mkdirSync, readdirSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
 
-import { afterEach, beforeEach, describe, expect, it, onTestFinished } from 'vitest';
+import { describe, expect, it, onTestFinished } from 'vitest';
 
 import { openScopeDirectory } from '@svc/record/sessions/session-directories.ts';
 import { readChildReport } from '../../src/delegation/completions.ts';
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import { isSystemError } from '@svc/kit/diagnostics/system-reason.ts';
 import { openAgentDirectory } from '@svc/kit/files/agent-directory.ts';
+import { eachFolder } from '../../../../test/support/each-folder.ts';
 
 const writerProgram = fileURLToPath(new URL('../../../../test/support/swap-writer.mjs', import.meta.url));
 
@@ -41,8 +32,8 @@ const report = {
 
 let root: string;
 let child: string;
-beforeEach(() => {
-  root = realpathSync(mkdtempSync(join(tmpdir(), 'svc-race-')));
+eachFolder('svc-race-', (made) => {
+  root = made;
   child = join(root, 'work/.svc/children/c');
   mkdirSync(child, { recursive: true });
   for (const place of ['', 'c', 'children/c']) {
@@ -50,7 +41,6 @@ beforeEach(() => {
     writeFileSync(join(root, 'elsewhere', place, 'completion.json'), JSON.stringify(report));
   }
 });
-afterEach(() => rmSync(root, { recursive: true, force: true }));
 
 /** Whether the directory was met. */
 function writeOnce(): boolean {

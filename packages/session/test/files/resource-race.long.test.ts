@@ -1,12 +1,11 @@
 import { spawn } from 'node:child_process';
 import { createHash, randomBytes } from 'node:crypto';
 import { once } from 'node:events';
-import { mkdirSync, mkdtempSync, realpathSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 
 import type { Reply } from '@svc/kit/http/reply.ts';
 import type { Handler, RequestHead } from '@svc/kit/http/route.ts';
@@ -16,6 +15,7 @@ import { exportedPlanes } from '../../src/files/resource-planes.ts';
 import { resourceDoor, type ResourcePlanesOptions } from '../../src/files/resource-routes.ts';
 import { containmentClasses, type ContainmentClass } from '@svc/protocol/containment-class.ts';
 import { FakeClock } from '../../../../test/support/fake-clock.ts';
+import { eachFolder } from '../../../../test/support/each-folder.ts';
 
 /** Reads in each class. `npm run test:long -- tests` makes it 100,000. */
 const reads = Number(process.env['RESOURCE_RACE_READS'] ?? 5000);
@@ -34,8 +34,8 @@ const secretHashes = new Set(
 let base = '';
 let workdir = '';
 
-beforeEach(() => {
-  base = realpathSync(mkdtempSync(join(tmpdir(), 'svc-race-')));
+eachFolder('svc-race-', (made) => {
+  base = made;
   workdir = join(base, 'workdir');
   for (const [letter, directory] of [
     ['i', join(workdir, 'out')],
@@ -51,8 +51,6 @@ beforeEach(() => {
     for (const [name, size] of Object.entries(sizes)) writeFileSync(join(directory, name), letter.repeat(size));
   }
 });
-
-afterEach(() => rmSync(base, { recursive: true }));
 
 interface Swap {
   /** What is replaced, below the workdir. */

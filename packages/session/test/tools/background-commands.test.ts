@@ -2,7 +2,7 @@ import { existsSync, mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 
 import { createDirectLauncher } from '@svc/sandbox/direct-launcher.ts';
 import type { Launcher } from '@svc/sandbox/launcher.ts';
@@ -14,6 +14,7 @@ import { FakeProcess, launcherOf } from '../../../../test/support/fake-process.t
 import { LogBudget } from '@svc/kit/log-budget.ts';
 import { recordingContext } from './tool-context.ts';
 import { isRunning } from '../../../../test/support/is-gone.ts';
+import { eachFolder } from '../../../../test/support/each-folder.ts';
 
 /** The first id that a fresh clock gives. */
 const firstId = 'wrk_0199c82ce71070018203040506070801';
@@ -23,14 +24,10 @@ let clock: FakeClock;
 let background: BackgroundCommands;
 let told: string[];
 
-beforeEach(() => {
-  sessionDirectory = mkdtempSync(join(tmpdir(), 'svc-background-'));
+eachFolder('svc-background-', (made) => {
+  sessionDirectory = made;
   clock = new FakeClock();
   begin({ endIsTold: true });
-});
-
-afterEach(() => {
-  rmSync(sessionDirectory, { recursive: true, force: true });
 });
 
 function begin({ endIsTold }: { readonly endIsTold: boolean }): void {

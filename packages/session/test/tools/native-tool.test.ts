@@ -1,23 +1,19 @@
-import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { chmodSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 
 import { createDirectLauncher } from '@svc/sandbox/direct-launcher.ts';
 import { boundedReadContract } from '../../../../test/support/bounded-read-contract.ts';
 import { createNativeTool } from '../../src/tools/native-tool.ts';
 import type { ToolCallContext, ToolOutcome } from '../../src/tools/tool.ts';
 import { recordingContext } from './tool-context.ts';
+import { eachFolder } from '../../../../test/support/each-folder.ts';
 
 let folder: string;
 
-beforeEach(() => {
-  folder = mkdtempSync(join(tmpdir(), 'svc-native-'));
-});
-
-afterEach(() => {
-  rmSync(folder, { recursive: true, force: true });
+eachFolder('svc-native-', (made) => {
+  folder = made;
 });
 
 interface Run {

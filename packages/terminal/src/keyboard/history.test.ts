@@ -2,30 +2,26 @@ import {
   chmodSync,
   chownSync,
   mkdirSync,
-  mkdtempSync,
   readFileSync,
-  rmSync,
   statSync,
   symlinkSync,
   truncateSync,
   writeFileSync,
 } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 
 import { History } from './history.ts';
+import { eachFolder } from '../../../../test/support/each-folder.ts';
 
 let home: string;
 let file: string;
 
-beforeEach(() => {
-  home = mkdtempSync(join(tmpdir(), 'svc-history-'));
+eachFolder('svc-history-', (made) => {
+  home = made;
   file = join(home, '.svc', 'history');
 });
-
-afterEach(() => rmSync(home, { recursive: true, force: true }));
 
 function open(): History {
   const { history, warning } = History.open(home, { isKept: true });

@@ -3,7 +3,6 @@ import {
   constants,
   existsSync,
   mkdirSync,
-  mkdtempSync,
   openSync,
   readdirSync,
   readFileSync,
@@ -14,10 +13,9 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { createServer } from 'node:net';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 
 import type { GivenDirectory } from '../../exchange.ts';
 import type { FilesystemGuard } from '../../filesystem-guard.ts';
@@ -27,6 +25,7 @@ import type { WaitingRoom } from '../io.ts';
 import { DescriptorBudget } from './directory-entry-stream.ts';
 import { Descriptor } from './descriptor.ts';
 import { filesystem } from './filesystem.ts';
+import { eachFolder } from '../../../../../test/support/each-folder.ts';
 
 const room: WaitingRoom = { now: () => 0n, sleep: () => {}, awaitRemote: () => [] };
 const follow = { symlinkFollow: true };
@@ -41,16 +40,14 @@ interface Preopens {
 let base: string;
 let inside: string;
 
-beforeEach(() => {
-  base = mkdtempSync(join(tmpdir(), 'svc-fs-'));
+eachFolder('svc-fs-', (made) => {
+  base = made;
   inside = join(base, 'inside');
   mkdirSync(join(inside, 'sub', 'deep'), { recursive: true });
   mkdirSync(join(base, 'outside'));
   writeFileSync(join(base, 'outside', 'secret'), 'secret');
   writeFileSync(join(inside, 'note'), 'a note');
 });
-
-afterEach(() => rmSync(base, { recursive: true, force: true }));
 
 function open(
   guard: FilesystemGuard,

@@ -1,10 +1,10 @@
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 
-import { afterEach, beforeEach, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 
 import { KeptLists } from './listed-tools.ts';
+import { eachFolder } from '../../../../../test/support/each-folder.ts';
 
 const sha256 = 'a'.repeat(64);
 const list = {
@@ -14,12 +14,8 @@ const list = {
 
 let cache: string;
 
-beforeEach(() => {
-  cache = mkdtempSync(join(tmpdir(), 'svc-kept-'));
-});
-
-afterEach(() => {
-  rmSync(cache, { recursive: true, force: true });
+eachFolder('svc-kept-', (made) => {
+  cache = made;
 });
 
 it('a list is kept for one content of an artifact and no other', async () => {

@@ -1,12 +1,12 @@
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 
 import type { Activity } from '@svc/session/task/activity.ts';
 import type { TaskGrants } from './capsule-text.ts';
 import { RefusedThings } from './refused-things.ts';
+import { eachFolder } from '../../../../../test/support/each-folder.ts';
 
 const grants: TaskGrants = {
   commands: ['sh', 'ls'],
@@ -20,11 +20,10 @@ const grants: TaskGrants = {
 
 /** Where `curl`, `wget` and `node` are. */
 let bin: string;
-beforeEach(() => {
-  bin = mkdtempSync(join(tmpdir(), 'svc-refused-'));
+eachFolder('svc-refused-', (made) => {
+  bin = made;
   for (const name of ['curl', 'wget', 'node']) writeFileSync(join(bin, name), '', { mode: 0o755 });
 });
-afterEach(() => rmSync(bin, { recursive: true, force: true }));
 
 /** A call of `sh` that wrote this to standard error. */
 function said(stderr: string, command = 'x', kind = 'shell', toolName = 'sh'): Activity {

@@ -1,27 +1,17 @@
-import {
-  mkdirSync,
-  mkdtempSync,
-  readdirSync,
-  readFileSync,
-  rmSync,
-  statSync,
-  utimesSync,
-  writeFileSync,
-} from 'node:fs';
-import { tmpdir } from 'node:os';
+import { mkdirSync, readdirSync, readFileSync, statSync, utimesSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import { KeptSessions } from './kept-session.ts';
 import { type AcpUpdate, textBlock } from './updates.ts';
+import { eachFolder } from '../../../../../test/support/each-folder.ts';
 
 let workspace = '';
-beforeEach(() => {
-  workspace = mkdtempSync(join(tmpdir(), 'svc-acp-'));
+eachFolder('svc-acp-', (made) => {
+  workspace = made;
 });
-afterEach(() => rmSync(workspace, { recursive: true, force: true }));
 
 const plain = (text: string): string => text;
 const id = (digit: number): string => digit.toString(16).padStart(32, '0');
