@@ -168,7 +168,7 @@ describe('svc test', () => {
       stdout: [
         'FAILED   fine',
         '',
-        'fine parted at #1 /system: the model is asked something else',
+        'fine differs at #1 /system: the model is asked something else',
         '  - Be brief.',
         '  + Be thorough.',
         '  if this is meant, svc test fine --update keeps the recorded answers, marked stale; for new ones, rm -r tests/fine and record again',
@@ -224,7 +224,7 @@ describe('svc test', () => {
       },
     });
     expect((await test(workspace)).stdout).toContain(
-      'fine parted at /grants/network_allow/example.com: something else is granted\n  - (nothing)\n  + granted\n  if this is meant, svc test fine --update takes it into tests/fine/expect.yaml; if not, look at capabilities in the manifest\n',
+      'fine differs at /grants/network_allow/example.com: something else is granted\n  - (nothing)\n  + granted\n  if this is meant, svc test fine --update takes it into tests/fine/expect.yaml; if not, look at capabilities in the manifest\n',
     );
   });
 
@@ -244,7 +244,7 @@ describe('svc test', () => {
       difference: { part: 'call', step: 4, problem: 'sh was not asked for again' },
     });
     expect((await test(workspace)).stdout).toContain(
-      'fine parted at #4: sh was not asked for again\n  what was recorded does not fit from here on',
+      'fine differs at #4: sh was not asked for again\n  what was recorded does not fit from here on',
     );
     const updated = await test(workspace, '--update');
     expect(updated).toMatchObject({
@@ -549,7 +549,7 @@ print(json.dumps([{key: suite.getAttribute(key) for key in ['name', 'tests', 'fa
       { name: 'reviewer', tests: '3', failures: '1', errors: '1' },
       [
         ['broken', ['error', expect.stringContaining('tests/broken/session.zip'), 'E-ART-001']],
-        ['fine', ['failure', 'parted at #1 /system: the model is asked something else', 'request']],
+        ['fine', ['failure', 'differs at #1 /system: the model is asked something else', 'request']],
         ['stale', ['system-out', '', '']],
       ],
     ]);

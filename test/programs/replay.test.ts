@@ -130,7 +130,7 @@ describe('a recorded session', () => {
     const { code, stderr } = await svc(workspace, ['run', '--replay']);
     expect(code).toBe(1);
     expect(stderr).toMatch(
-      /^error\[E-RUN-079\]: the replay parted from the recording: tsk_[0-9a-f]{32}\/1\/m2 \(model\) is asked with other input at \/messages\/2\/content\/0\/text: recorded "<untrusted/m,
+      /^error\[E-RUN-079\]: the replay differs from the recording: tsk_[0-9a-f]{32}\/1\/m2 \(model\) is asked with other input at \/messages\/2\/content\/0\/text: recorded "<untrusted/m,
     );
     expect(verdict(await replay(workspace))).toMatchObject({
       outcome: 'parted',

@@ -356,12 +356,12 @@ describe('svc trace show', () => {
 });
 
 describe('svc trace diff', () => {
-  it('names the first point where two sessions part', async () => {
+  it('names the first point where two sessions differ', async () => {
     recorded('4f1a');
     recorded('77c0', '1 test failed');
     expect((await trace('diff', '4f1a', '77c0')).stdout).toBe(
       [
-        'parted at #3 (model, turn 2): message 3 (tool), /content/0/text, byte 0',
+        'first difference at #3 (model, turn 2): message 3 (tool), /content/0/text, byte 0',
         '  - 2 tests failed',
         '  + 1 test failed',
         'cache: the same up to message 2 of 3; missed from message 3 on. fixed part: same',
@@ -381,17 +381,17 @@ describe('svc trace diff', () => {
     [
       'the system prompt',
       { system: 'You are grumpy.' },
-      /^parted at #1 \(model, turn 1\): system, byte 8\n {2}- You are helpful\.\n {2}\+ You are grumpy\.\n/,
+      /^first difference at #1 \(model, turn 1\): system, byte 8\n {2}- You are helpful\.\n {2}\+ You are grumpy\.\n/,
     ],
     [
       'a tool',
       { tools: [{ name: 'sh', description: 'Runs one.' }] },
-      /^parted at #1 \(model, turn 1\): tools, \/0\/description, byte 5\n/,
+      /^first difference at #1 \(model, turn 1\): tools, \/0\/description, byte 5\n/,
     ],
     [
       'the model',
       { model: 'other' },
-      /^parted at #1 \(model, turn 1\): model, \/model, byte 0\n {2}- scripted\n {2}\+ other\n/,
+      /^first difference at #1 \(model, turn 1\): model, \/model, byte 0\n {2}- scripted\n {2}\+ other\n/,
     ],
   ])('names %s of another kind', async (_, options, shown) => {
     recorded('4f1a');
@@ -405,15 +405,15 @@ describe('svc trace diff', () => {
     recorded('4f1a');
     begun('77c0').model('I run them.', ['sh']).close();
     expect((await trace('diff', '4f1a', '77c0')).stdout).toBe(
-      'parted at #2 (shell sh, turn 1): only the first session has this step, whose text is not kept\n',
+      'first difference at #2 (shell sh, turn 1): only the first session has this step, whose text is not kept\n',
     );
     new RecordedSession(workspace.folder, { session: 'aaaa' }).task('Something else').close();
     expect((await trace('diff', '4f1a', 'aaaa')).stdout).toBe(
-      'parted at task 1: text, byte 0\n  - Do the tests pass?\n  + Something else\n',
+      'first difference at task 1: text, byte 0\n  - Do the tests pass?\n  + Something else\n',
     );
     recorded('bbbb', '1 test failed', { capture: 'meta' });
     expect((await trace('diff', '4f1a', 'bbbb')).stdout).toMatch(
-      /^parted at #3 \(model, turn 2\): message 3 \(tool\), whose text is not kept\n/,
+      /^first difference at #3 \(model, turn 2\): message 3 \(tool\), whose text is not kept\n/,
     );
   });
 

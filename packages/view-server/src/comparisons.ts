@@ -4,7 +4,7 @@ import { busy, HttpRefusal } from '@svc/kit/http/refusal.ts';
 import { runYielding } from '@svc/kit/yield-to-loop.ts';
 import type { ViewedComparison } from '@svc/protocol/viewed-session.ts';
 import { comparing, type Comparison } from '@svc/record/journal/comparison.ts';
-import { saidOf } from './said-parting.ts';
+import { saidOf } from './said-divergence.ts';
 import type { ViewedSession } from './viewed-session.ts';
 
 /** What `svc trace diff --json` says, the same in words, and what was found damaged on the way. */

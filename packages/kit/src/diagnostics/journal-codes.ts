@@ -45,7 +45,7 @@ export const journalCodes = {
       'svc run --replay needs every text of a session, which trace.capture: content or --capture content records. A journal of meta has hashes alone, and one of a session that was killed within its first moments does not say what it began with. One that somebody made up is refused where it holds what no session has met, and any where its texts hold more than 8388608 JSON values.',
   },
   'E-RUN-079': {
-    title: 'a replay has parted from its recording',
+    title: 'a replay differs from its recording',
     explanation:
       'Run again over its journal, the session did something else than it did then, or the journal lacks what it answered. The message names the first place where the two differ. Another version of svc, or a changed recording, is the cause; svc trace show shows the step as it was.',
   },

@@ -1,18 +1,18 @@
-/** Finds the first point where two sessions part. */
+/** Finds the first point where two sessions differ. */
 
 import { runSync, type Steps } from '@svc/kit/yield-to-loop.ts';
 import { type Asked, ComparedSession, type ComparedStep, isSamePlace, keyOf, type Skim } from './compared-session.ts';
 import { commonLength, commonMessages, messageAt, MessageLists } from './request-chain.ts';
 
-/** Where two sessions part: steps by their numbers in `a` and in `b`, texts by their hashes. */
-export type Parting =
+/** Where two sessions differ: steps by their numbers in `a` and in `b`, texts by their hashes. */
+export type Divergence =
   /** The `index`-th task, from 0, has another text, or one of them lacks it. */
   | { readonly kind: 'task'; readonly index: number; readonly a: string | null; readonly b: string | null }
   /** A step of one has none at its place in the other. */
   | { readonly kind: 'missing'; readonly in: 'a' | 'b'; readonly step: number }
   /** A step at the same place has another name or port, or another input. */
   | { readonly kind: 'input'; readonly a: number; readonly b: number }
-  | RequestParting
+  | RequestDivergence
   /** All requests are the same, and the answer to one is not. */
   | {
       readonly kind: 'answer';
@@ -24,7 +24,7 @@ export type Parting =
   | { readonly kind: 'end'; readonly index: number; readonly a: string | null; readonly b: string | null };
 
 /** Two requests at the same place that are not the same. */
-export interface RequestParting {
+export interface RequestDivergence {
   readonly kind: 'request';
   readonly a: number;
   readonly b: number;
@@ -46,15 +46,15 @@ export type ToldAlike = (a: number, b: number) => boolean;
  * same place, tasks being counted, so ids and what ran at the same time do not matter. Hashes alone are compared, and no further than to the
  * point itself; a hook receives ids, so `toldAlike` is asked of each step of one.
  */
-export function partingOf(a: Skim, b: Skim, toldAlike: ToldAlike): Parting | null {
-  return runSync(partingSteps(a, b, toldAlike));
+export function divergenceOf(a: Skim, b: Skim, toldAlike: ToldAlike): Divergence | null {
+  return runSync(divergenceSteps(a, b, toldAlike));
 }
 
 /** Steps of the sessions between two turns of its caller. */
 const stepsEach = 200;
 
 /** The same, a part at a time. */
-export function* partingSteps(a: Skim, b: Skim, toldAlike: ToldAlike): Steps<Parting | null> {
+export function* divergenceSteps(a: Skim, b: Skim, toldAlike: ToldAlike): Steps<Divergence | null> {
   const lists = new MessageLists();
   const answers = new Answers();
   const first = new ComparedSession(a, lists, (asked) => answers.compare(asked, asked.other));
@@ -140,7 +140,7 @@ class Answers {
     if (a.order < (this.#found?.a.order ?? Infinity)) this.#found = { a, b };
   }
 
-  parting(): Parting | null {
+  parting(): Divergence | null {
     if (this.#found === null) return null;
     const { a, b } = this.#found;
     return { kind: 'answer', a: a.step, b: b.step, values: [a.value, b.value] };
@@ -165,7 +165,7 @@ function extendsSame({ a, b }: Met): boolean {
   return isSamePlace(a.of.baseOf(a.start), b.of.baseOf(b.start));
 }
 
-function partedAt(met: Met): Parting {
+function partedAt(met: Met): Divergence {
   const { a, b } = met;
   if (!a.start.isModel || !b.start.isModel) return { kind: 'input', a: a.step, b: b.step };
   const isFixedSame = a.start.fixed === b.start.fixed;
@@ -184,7 +184,7 @@ function partedAt(met: Met): Parting {
 }
 
 /** The first task up to `last` whose texts differ. */
-function partedTask(first: ComparedSession, second: ComparedSession, last: number): Parting | null {
+function partedTask(first: ComparedSession, second: ComparedSession, last: number): Divergence | null {
   const most = Math.min(last + 1, Math.max(first.tasks.length, second.tasks.length));
   for (let index = 0; index < most; index += 1) {
     const [a = null, b = null] = [first.tasks[index], second.tasks[index]];
@@ -193,7 +193,7 @@ function partedTask(first: ComparedSession, second: ComparedSession, last: numbe
   return null;
 }
 
-function partedEnd(first: ComparedSession, second: ComparedSession): Parting | null {
+function partedEnd(first: ComparedSession, second: ComparedSession): Divergence | null {
   for (let index = 0; index < first.tasks.length; index += 1) {
     const [a = null, b = null] = [first.ends.get(index), second.ends.get(index)];
     if (a !== b) return { kind: 'end', index, a, b };

@@ -6,7 +6,7 @@ import { describe, expect, it } from 'vitest';
 import { HeldDirectory } from '@svc/kit/files/held-directory.ts';
 import type { Message } from '@svc/session/model/driver.ts';
 import { cacheSteps } from '../../src/journal/cache-misses.ts';
-import { type Parting, partingOf } from '../../src/journal/compare-sessions.ts';
+import { type Divergence, divergenceOf } from '../../src/journal/compare-sessions.ts';
 import { firstDifference } from '../../src/journal/json-difference.ts';
 import type { Damage } from '../../src/journal/journal-scan.ts';
 import { JournalReader } from '../../src/journal/journal-reader.ts';
@@ -45,8 +45,8 @@ function refuse({ why }: Damage): never {
 /** No session here has hooks that get events. */
 const neverAlike = (): boolean => false;
 
-function parting(a: JournalReader, b: JournalReader): Parting | null {
-  return partingOf(
+function parting(a: JournalReader, b: JournalReader): Divergence | null {
+  return divergenceOf(
     () => a.skim(refuse),
     () => b.skim(refuse),
     neverAlike,
@@ -63,7 +63,7 @@ const usual: Play = (session) =>
     .model('No.')
     .taskEnd('No.');
 
-describe('the point where two sessions part', () => {
+describe('the point where two sessions differ', () => {
   it('does not exist when only ids and times differ', () => {
     const other: Play = (session) => {
       session.clock.advance(1_000_000);

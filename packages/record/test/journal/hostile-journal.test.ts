@@ -9,7 +9,7 @@ import { HeldDirectory } from '@svc/kit/files/held-directory.ts';
 import { runSync } from '@svc/kit/yield-to-loop.ts';
 import { sha256Hex } from '@svc/kit/sha256.ts';
 import { filesOf } from '@svc/svc/look-back/trace/export.ts';
-import { partingOf } from '../../src/journal/compare-sessions.ts';
+import { divergenceOf } from '../../src/journal/compare-sessions.ts';
 import { JournalReader } from '../../src/journal/journal-reader.ts';
 import { encodeLine, firstChain } from '../../src/journal/record-line.ts';
 import { readRecording } from '@svc/session/replay/recorded-crossings.ts';
@@ -251,7 +251,7 @@ it('a hostile journal is compared in a few passes, however its requests are put 
   }
   const first = readerOf(a?.close().folder ?? '');
   const second = readerOf(b?.close().folder ?? '');
-  const parting = partingOf(
+  const parting = divergenceOf(
     () => first.skim(() => {}),
     () => second.skim(() => {}),
     () => false,

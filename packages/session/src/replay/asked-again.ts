@@ -4,7 +4,7 @@ import { type ValueDifference, valueDifference } from '@svc/record/journal/json-
 import type { Effect } from '../gate/gate.ts';
 
 /** Where a replay parts from its recording. */
-export interface Parting {
+export interface Divergence {
   readonly place: string;
   /** The port of an effect, or what else is met there. */
   readonly port: string;
@@ -17,7 +17,7 @@ export interface Parting {
 }
 
 /** What is other than in the recording: a JSON pointer, and both values there. */
-export type Difference = Required<Pick<Parting, 'path' | 'recorded' | 'now'>>;
+export type Difference = Required<Pick<Divergence, 'path' | 'recorded' | 'now'>>;
 
 /** The first difference from what was recorded; null where the two are the same as JSON. */
 export function differenceSince(recorded: unknown, now: unknown): Difference | null {
@@ -33,7 +33,7 @@ export interface AskedAgain {
 }
 
 /** Says how a request differs; null when the recorded answer fits it. */
-export type Judge = (asked: AskedAgain) => Omit<Parting, 'place' | 'port'> | null;
+export type Judge = (asked: AskedAgain) => Omit<Divergence, 'place' | 'port'> | null;
 
 /** Finds fault with whatever differs, in the one session that it is for. */
 export function exactly(): Judge {

@@ -14,7 +14,7 @@ import type { InferenceRequest, Message } from '../model/driver.ts';
 import type { AskKind, Crossing } from '../gate/gate.ts';
 import type { Chunk } from '../gate/shown-chunks.ts';
 import { conversationOf, type Sender } from '../task/task.ts';
-import { differenceSince, type Parting } from './asked-again.ts';
+import { differenceSince, type Divergence } from './asked-again.ts';
 import { summaryOf } from './journal-lines.ts';
 
 /** What a journal gives back of its session. */
@@ -27,7 +27,7 @@ export interface Recording {
   /** The text that ends them, and why it is not there; null when none is missing. */
   readonly missing: { readonly place: string; readonly why: string } | null;
   /** The first record that contradicts those that it is about; null when no record does. */
-  readonly unfit: Parting | null;
+  readonly unfit: Divergence | null;
   readonly damage: Damage | null;
   /** How the session ended; null for one that runs yet, was killed or is cut off. */
   readonly close: JournalRecord<'close'> | null;
@@ -100,7 +100,7 @@ class RecordingReader {
   readonly #ends: RecordedEnd[] = [];
   #setup: Setup | null = null;
   #close: JournalRecord<'close'> | null = null;
-  #unfit: Parting | null = null;
+  #unfit: Divergence | null = null;
 
   constructor(reader: JournalReader) {
     this.#reader = reader;

@@ -3,7 +3,7 @@
 import type { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import type { TaskId } from '@svc/protocol/ids.ts';
 import type { TraceEvent } from '@svc/record/trace/events.ts';
-import { exactly, type Judge, type Parting } from './asked-again.ts';
+import { exactly, type Judge, type Divergence } from './asked-again.ts';
 import { type Arrival, type Crossing, type Effect, type Gate, type Inside, type Port } from '../gate/gate.ts';
 import { Places } from '../gate/places.ts';
 import { type ComponentCalls, ReplayedCalls } from './replayed-calls.ts';
@@ -14,7 +14,7 @@ export type ReplayEnd =
   | { readonly kind: 'same' }
   /** The recording has ended and the session waits or asks for more, or the recording has no end. It then met all that the recording holds. */
   | { readonly kind: 'cut-off'; readonly place: string | null }
-  | { readonly kind: 'parted'; readonly parting: Parting };
+  | { readonly kind: 'parted'; readonly parting: Divergence };
 
 /** Where a session takes what comes by itself. */
 export interface ReplayInputs {
@@ -66,7 +66,7 @@ export class ReplayGate implements Gate {
   readonly #components: ReplayedCalls;
   readonly #isWhole: boolean;
   /** A record that no session can meet; null without one. */
-  #stray: Parting | null = null;
+  #stray: Divergence | null = null;
   /** What the session asks for past the end of its recording; null as long as it does not. */
   #beyond: string | null = null;
   #end: (end: ReplayEnd) => void = () => {};
@@ -274,7 +274,7 @@ export class ReplayGate implements Gate {
     this.#over(left === null ? end : { kind: 'parted', parting: left });
   }
 
-  #leftOver(): Parting | null {
+  #leftOver(): Divergence | null {
     const [start] = this.#starts.values();
     if (start !== undefined) return { place: start.place, port: start.port, problem: 'was not asked for again' };
     const [found] = this.#found.keys();
@@ -344,7 +344,7 @@ export class ReplayGate implements Gate {
   }
 
   /** Never settles: the session does not go on from there. */
-  #part(parting: Parting): Promise<never> {
+  #part(parting: Divergence): Promise<never> {
     this.#over({ kind: 'parted', parting });
     return new Promise(() => {});
   }
@@ -355,7 +355,7 @@ export class ReplayGate implements Gate {
   }
 }
 
-function metAt(delivery: Delivery): Pick<Parting, 'place' | 'port'> {
+function metAt(delivery: Delivery): Pick<Divergence, 'place' | 'port'> {
   if (delivery.kind !== 'arrived') return { place: delivery.place, port: delivery.kind };
   const { what: port } = delivery;
   if (delivery.what === 'task') return { place: delivery.task.id, port };

@@ -3,7 +3,7 @@
 import { ComponentParted, type ImportLog } from '@svc/components/import-log.ts';
 import type { Crossing, Inside, Port } from '../gate/gate.ts';
 import { encode } from './journal-lines.ts';
-import { differenceSince, type Parting } from './asked-again.ts';
+import { differenceSince, type Divergence } from './asked-again.ts';
 
 /** How many calls of components a replay ran again, and how many it could only serve. */
 export interface ComponentCalls {
@@ -61,10 +61,10 @@ export class ReplayedCalls {
   }
 
   /** Holds a component to its recorded end; null where none was run. Resolves to where the two part, or to null. */
-  hold(end: Crossed<'end'>): Promise<Parting | null> | null {
+  hold(end: Crossed<'end'>): Promise<Divergence | null> | null {
     const run = this.#runs.get(end.place);
     this.#runs.delete(end.place);
-    return run === undefined ? null : partingOf(end, run);
+    return run === undefined ? null : divergenceOf(end, run);
   }
 }
 
@@ -85,7 +85,10 @@ async function outcomeOf(live: (inside: Inside) => Promise<unknown>, left: Impor
   }
 }
 
-async function partingOf({ place, value, lost }: Crossed<'end'>, { port, outcome }: Run): Promise<Parting | null> {
+async function divergenceOf(
+  { place, value, lost }: Crossed<'end'>,
+  { port, outcome }: Run,
+): Promise<Divergence | null> {
   // Nobody waited for what was cut off.
   if (lost) return null;
   const came = await outcome;

@@ -1,7 +1,7 @@
 /** Compares a replay with its recording and its trace, and says where they differ. */
 
 import type { Replayed } from '@svc/capsule/replay/replay-session.ts';
-import { type Difference, differenceSince, type Parting } from '@svc/session/replay/asked-again.ts';
+import { type Difference, differenceSince, type Divergence } from '@svc/session/replay/asked-again.ts';
 import type { RecordedEnd } from '@svc/session/replay/recorded-crossings.ts';
 import type { ReplayEnd } from '@svc/session/replay/replay-gate.ts';
 
@@ -9,18 +9,18 @@ import type { ReplayEnd } from '@svc/session/replay/replay-gate.ts';
 export function judgedEnd(replayed: Replayed): ReplayEnd {
   const { recording, end } = replayed;
   if (end.kind === 'parted') return end;
-  const parting = recording.unfit ?? pastTheEnd(replayed) ?? endParting(replayed) ?? closeParting(replayed);
+  const parting = recording.unfit ?? pastTheEnd(replayed) ?? endDivergence(replayed) ?? closeDivergence(replayed);
   return parting === null ? end : { kind: 'parted', parting };
 }
 
 /** The session waits or asks for more, and the recording has ended. */
-function pastTheEnd({ recording, end }: Replayed): Parting | null {
+function pastTheEnd({ recording, end }: Replayed): Divergence | null {
   if (end.kind !== 'cut-off' || recording.close === null) return null;
   return { place: end.place ?? 'session', port: 'close', problem: 'is not over, as the recording says that it was' };
 }
 
 /** A recording that was cut off may lack the ends of further tasks. */
-function endParting({ recording, ends }: Replayed): Parting | null {
+function endDivergence({ recording, ends }: Replayed): Divergence | null {
   const port = 'task-end';
   for (const [index, recorded] of recording.ends.entries()) {
     const now = ends[index];
@@ -41,7 +41,7 @@ function endDifference(recorded: RecordedEnd, now: RecordedEnd): Difference | nu
   return differenceSince(recorded, { ...end, ...result });
 }
 
-function closeParting({ recording, close }: Replayed): Parting | null {
+function closeDivergence({ recording, close }: Replayed): Divergence | null {
   if (recording.close === null) return null;
   const { status, reason } = recording.close;
   const difference = differenceSince({ status, reason }, close);

@@ -142,10 +142,10 @@ function refusalOf(recording: Replayed['recording'], end: ReplayEnd, found: Trac
       `line ${line} of the trace${difference === null ? '' : ` at ${difference.path}: ${values(difference)}`}`,
     );
   }
-  return end.kind === 'parted' ? parted(partingText(end)) : null;
+  return end.kind === 'parted' ? parted(divergenceText(end)) : null;
 }
 
-function partingText({ parting }: Extract<ReplayEnd, { kind: 'parted' }>): string {
+function divergenceText({ parting }: Extract<ReplayEnd, { kind: 'parted' }>): string {
   const { place, port, problem, path } = parting;
   const where = path === undefined ? '' : ` at ${path === '' ? 'the whole' : path}: ${values(parting)}`;
   return `${place} (${port}) ${problem}${where}`;
@@ -196,7 +196,7 @@ function notReplayable(session: string, why: string): Diagnostic {
 }
 
 function parted(where: string): Diagnostic {
-  return new Diagnostic('E-RUN-079', `the replay parted from the recording: ${where}`, {
+  return new Diagnostic('E-RUN-079', `the replay differs from the recording: ${where}`, {
     hint: 'svc trace steps lists the steps of the session, and svc trace show shows one as it was',
   });
 }

@@ -1,4 +1,4 @@
-/** The tab Compare: where two sessions part, as `svc trace diff` says it. */
+/** The tab Compare: where two sessions differ, as `svc trace diff` says it. */
 
 import type { ListedSession, ViewedComparison, ViewedFacts } from '@svc/protocol/viewed-session.ts';
 import type { ComponentChildren, JSX } from 'preact';

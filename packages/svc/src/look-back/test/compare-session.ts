@@ -3,7 +3,7 @@
 import { orRefused, replayFrom, type Replayed } from '@svc/capsule/replay/replay-session.ts';
 import { setupToday, type TodaysProject } from '@svc/capsule/replay/todays-setup.ts';
 import type { SessionId } from '@svc/protocol/ids.ts';
-import type { Parting, Judge } from '@svc/session/replay/asked-again.ts';
+import type { Divergence, Judge } from '@svc/session/replay/asked-again.ts';
 import type { InferenceRequest } from '@svc/session/model/driver.ts';
 import type { RecordedEnd, Recording } from '@svc/session/replay/recorded-crossings.ts';
 import {
@@ -154,7 +154,7 @@ function wayOf({ end }: Replayed, steps: Steps): TestDifference | null {
   }
 }
 
-function problemOf({ place, port, problem }: Parting, name: string | undefined): string {
+function problemOf({ place, port, problem }: Divergence, name: string | undefined): string {
   const what =
     name === undefined ? port : port === 'model' ? 'the model' : `${port === 'hook' ? 'the hook ' : ''}${name}`;
   return name === undefined

@@ -5,7 +5,7 @@ import { inertLine } from '@svc/terminal/screen/inert-text.ts';
 import type { Page } from '@svc/terminal/screen/page.ts';
 import { say, Shown } from '@svc/terminal/screen/shown.ts';
 import { firstByte } from '@svc/record/journal/json-difference.ts';
-import { excerptOf } from '../trace/parting-view.ts';
+import { excerptOf } from '../trace/divergence-view.ts';
 import type { TestDifference } from './compare-session.ts';
 import type { TestOutcome, TestRun } from './run-test.ts';
 import { expectationFile } from './test-folders.ts';
@@ -55,19 +55,19 @@ export function renderFailedTest(page: Page, { run, outcome, isUpdatable }: Fail
   return head + rowsOf(page, difference) + again + page.own(say`  ${nextStep(run, difference, isUpdatable)}\n`);
 }
 
-/** Where a test parted from its recording, as a clause. */
+/** Where a test differs from its recording, as a clause. */
 export function headlineOf({ part, step, path, problem }: TestDifference): string {
   const where = placeOf({ step, path });
   if (problem !== null) return `parted ${step === null ? '' : `at #${step}: `}${inertLine(problem, longestPath)}`;
   switch (part) {
     case 'grants':
-      return `parted at ${where}: something else is granted`;
+      return `differs at ${where}: something else is granted`;
     case 'request':
-      return `parted at ${where}: the model is asked something else`;
+      return `differs at ${where}: the model is asked something else`;
     case 'call':
-      return `parted at ${where}: a call is made otherwise`;
+      return `differs at ${where}: a call is made otherwise`;
     case 'task':
-      return `parted at ${where}: a task ends otherwise`;
+      return `differs at ${where}: a task ends otherwise`;
   }
 }
 

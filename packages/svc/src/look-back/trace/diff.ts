@@ -1,4 +1,4 @@
-/** The command `svc trace diff`: says where two sessions part, or why a prompt cache could not hold within one. */
+/** The command `svc trace diff`: says where two sessions differ, or why a prompt cache could not hold within one. */
 
 import { Command } from 'commander';
 
@@ -8,14 +8,14 @@ import { type CacheMiss, type CacheStep, cacheSteps } from '@svc/record/journal/
 import { comparing } from '@svc/record/journal/comparison.ts';
 import { damaged } from '@svc/record/journal/journal-reader.ts';
 import type { Damage } from '@svc/record/journal/journal-scan.ts';
-import { fixedDifference } from '@svc/record/journal/parting-facts.ts';
+import { fixedDifference } from '@svc/record/journal/divergence-facts.ts';
 import type { OpenJournal, WorkspaceOption } from '@svc/record/sessions/recorded-sessions.ts';
 import { turnOf } from '@svc/record/journal/records.ts';
 import type { CommandContext } from '@svc/terminal/screen/command-context.ts';
 import { pageOf } from '@svc/terminal/screen/page.ts';
 import { jsonLine, say, Shown } from '@svc/terminal/screen/shown.ts';
 import { manifestFlag, manifestHelp, sessionHelp, withJournal } from '../../command/session-arguments.ts';
-import { renderParting } from './parting-view.ts';
+import { renderDivergence } from './divergence-view.ts';
 
 interface DiffOptions extends WorkspaceOption {
   readonly json?: boolean;
@@ -24,7 +24,7 @@ interface DiffOptions extends WorkspaceOption {
 /** `svc trace diff <a> [b]` */
 export function diffCommand(context: CommandContext): Command {
   return new Command('diff')
-    .description('Say where two sessions part; of one, why the prompt cache could not hold between its requests.')
+    .description('Say where two sessions differ; of one, why the prompt cache could not hold between its requests.')
     .argument('<a>', sessionHelp.replace('; the newest when absent', ''))
     .argument('[b]', 'another session; without it the requests of the first are compared with each other')
     .option(manifestFlag, manifestHelp, './svc.yaml')
@@ -32,12 +32,12 @@ export function diffCommand(context: CommandContext): Command {
     .action(async (a: string, b: string | undefined, options: DiffOptions) => {
       await withJournal(context, a, options, async (first) => {
         if (b === undefined) writeCache(first, options, context);
-        else await withJournal(context, b, options, (second) => writeParting(first, second, { options, context }));
+        else await withJournal(context, b, options, (second) => writeDivergence(first, second, { options, context }));
       });
     });
 }
 
-function writeParting(
+function writeDivergence(
   a: OpenJournal,
   b: OpenJournal,
   { options, context }: { readonly options: DiffOptions; readonly context: CommandContext },
@@ -46,7 +46,7 @@ function writeParting(
   const { parting: facts } = comparison;
   if (options.json === true) context.stdout.write(jsonLine(comparison));
   else if (facts === null) context.stdout.write(say`the same except for ids and times\n`);
-  else context.stdout.write(Shown.cleaned(renderParting(pageOf(context.stdout), facts), 'laid out'));
+  else context.stdout.write(Shown.cleaned(renderDivergence(pageOf(context.stdout), facts), 'laid out'));
   if (damage !== null) throw damaged(damage);
 }
 

@@ -1,19 +1,19 @@
-/** Says in a page's words where two sessions part. */
+/** Says in a page's words where two sessions differ. */
 
-import type { PartingFacts } from '@svc/record/journal/parting-facts.ts';
+import type { DivergenceFacts } from '@svc/record/journal/divergence-facts.ts';
 
 /** Where it is, and what it is. */
-export function saidOf(parting: PartingFacts): readonly [where: string, what: string] {
+export function saidOf(parting: DivergenceFacts): readonly [where: string, what: string] {
   return [`They part ${whereOf(parting)}`, whatOf(parting)];
 }
 
-function whereOf({ steps, task, turn }: PartingFacts): string {
+function whereOf({ steps, task, turn }: DivergenceFacts): string {
   const step = steps.a ?? steps.b;
   if (step !== null) return `at step ${step}${turn === null ? '' : `, turn ${turn}`}`;
   return task === null ? 'somewhere' : `at task ${task}`;
 }
 
-function whatOf({ kind, part, message, name, difference, steps }: PartingFacts): string {
+function whatOf({ kind, part, message, name, difference, steps }: DivergenceFacts): string {
   const place = difference === null || difference.path === '' ? '' : ` at ${difference.path}`;
   switch (kind) {
     case 'task':

@@ -1,16 +1,16 @@
-/** Finds the very place in the texts at which two sessions part. */
+/** Finds the very place in the texts where two sessions differ. */
 
 import { asJsonObject } from '@svc/protocol/json-object.ts';
 
-import type { Parting, RequestParting } from './compare-sessions.ts';
+import type { Divergence, RequestDivergence } from './compare-sessions.ts';
 import { type Difference, firstDifference } from './json-difference.ts';
 import type { JournalReader } from './journal-reader.ts';
 import { type StartRecord, turnOf } from './records.ts';
 import { parsed } from './recorded-json.ts';
 
-/** Where two sessions part, as `svc trace diff --json` has it. Steps, tasks and messages count from 1. */
-export interface PartingFacts {
-  readonly kind: Parting['kind'];
+/** Where two sessions differ, as `svc trace diff --json` has it. Steps, tasks and messages count from 1. */
+export interface DivergenceFacts {
+  readonly kind: Divergence['kind'];
   /** The step in each session; null where it is not about one, or the step is missing. */
   readonly steps: { readonly a: number | null; readonly b: number | null };
   readonly port: string | null;
@@ -46,7 +46,7 @@ const nothing = {
   request: null,
 } as const;
 
-export function partingFacts(parting: Parting, a: JournalReader, b: JournalReader): PartingFacts {
+export function divergenceFacts(parting: Divergence, a: JournalReader, b: JournalReader): DivergenceFacts {
   const readers = [a, b] as const;
   switch (parting.kind) {
     case 'task': {
@@ -85,7 +85,7 @@ function startOf(reader: JournalReader, step: number): StartRecord | null {
   return reader.step(step)?.start ?? null;
 }
 
-function about(start: StartRecord | null): Pick<PartingFacts, 'port' | 'name' | 'turn'> {
+function about(start: StartRecord | null): Pick<DivergenceFacts, 'port' | 'name' | 'turn'> {
   return { port: start?.port ?? null, name: start?.name ?? null, turn: start === null ? null : turnOf(start.e) };
 }
 
@@ -97,7 +97,10 @@ function inputOf(start: StartRecord | null): string | null {
   return start === null || start.port === 'model' ? null : start.in;
 }
 
-function requestFacts({ a, b, isFixedSame, same, lengths, messages }: RequestParting, readers: Readers): PartingFacts {
+function requestFacts(
+  { a, b, isFixedSame, same, lengths, messages }: RequestDivergence,
+  readers: Readers,
+): DivergenceFacts {
   const [start, other] = [startOf(readers[0], a), startOf(readers[1], b)];
   const counts = { a: lengths[0], b: lengths[1] };
   const request = { same_messages: same, messages: counts, is_fixed_same: isFixedSame };

@@ -1,7 +1,7 @@
-/** Says for people where two sessions part. */
+/** Says for people where two sessions differ. */
 
 import type { Difference } from '@svc/record/journal/json-difference.ts';
-import type { PartingFacts } from '@svc/record/journal/parting-facts.ts';
+import type { DivergenceFacts } from '@svc/record/journal/divergence-facts.ts';
 import { inertLine } from '@svc/terminal/screen/inert-text.ts';
 import type { Page } from '@svc/terminal/screen/page.ts';
 import { say, type Shown } from '@svc/terminal/screen/shown.ts';
@@ -10,10 +10,10 @@ import { say, type Shown } from '@svc/terminal/screen/shown.ts';
 const around = 200;
 const longestName = 100;
 
-export function renderParting(page: Page, facts: PartingFacts): string {
+export function renderDivergence(page: Page, facts: DivergenceFacts): string {
   const { request, difference } = facts;
   const place = difference === null ? ', whose text is not kept' : placeOf(difference);
-  const head = page.own(say`parted at ${whereOf(facts)}: ${whatOf(facts)}${place}\n`);
+  const head = page.own(say`first difference at ${whereOf(facts)}: ${whatOf(facts)}${place}\n`);
   const texts = difference === null ? '' : textsOf(page, difference);
   if (request === null) return head + texts;
   const { same_messages: same, messages, is_fixed_same: isFixedSame } = request;
@@ -23,7 +23,7 @@ export function renderParting(page: Page, facts: PartingFacts): string {
   return head + texts + page.own(say`cache: ${cache}\n`);
 }
 
-function whereOf({ steps, port, name, turn, task }: PartingFacts): Shown {
+function whereOf({ steps, port, name, turn, task }: DivergenceFacts): Shown {
   const step =
     steps.a === null || steps.b === null || steps.a === steps.b
       ? `#${steps.a ?? steps.b}`
@@ -33,7 +33,7 @@ function whereOf({ steps, port, name, turn, task }: PartingFacts): Shown {
   return say`${step} (${called}${turn === null ? '' : `, turn ${turn}`})`;
 }
 
-function whatOf({ kind, steps, part, message }: PartingFacts): Shown {
+function whatOf({ kind, steps, part, message }: DivergenceFacts): Shown {
   if (kind === 'missing') return say`only the ${steps.b === null ? 'first' : 'second'} session has this step`;
   if (message !== null) {
     return say`message ${message.number}${message.role === null ? '' : ` (${inertLine(message.role, longestName)})`}`;
