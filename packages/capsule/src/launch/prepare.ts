@@ -17,25 +17,25 @@ import { findInitialTask, type InitialTask } from './initial-task.ts';
 import type { RunRequest } from './running-capsule.ts';
 import { scopeOfLaunch, type LaunchScope } from './scope-of-launch.ts';
 
-/** What is known of a launch that nothing refuses so far. */
+/** The facts of a launch that nothing refuses so far. */
 export interface ScopedLaunch extends Omit<LaunchScope, 'refusals' | 'warnings' | 'captureCeiling'> {
-  /** What is recorded beside the trace. */
+  /** The capture level of its journal. */
   readonly capture: CaptureLevel;
-  /** Whether manifest or flag ask for a record: without one such a session cannot go on. */
+  /** Whether manifest or flag require a journal: such a session cannot go on without one. */
   readonly isCaptureAsked: boolean;
   readonly initialTask: InitialTask | null;
   /** Where artifacts are looked for. */
   readonly places: Omit<StorePlaces, 'manifestDir'>;
 }
 
-/** Everything that is decided before a port is bound or anything is written but `svc.lock`. */
+/** Everything that svc decides before it binds a port or writes anything but `svc.lock`. */
 export interface PreparedLaunch extends ScopedLaunch {
   readonly driverConfig: Readonly<Record<string, unknown>>;
   readonly artifacts: readonly InstalledArtifact[];
   readonly packageRoot: string;
 }
 
-/** Decides the scope, holds the host to the floor and finds the task, in this order. Throws a Diagnostic or a DiagnosticList. */
+/** Decides the scope, checks the host against the floor and finds the task, in this order. Throws a Diagnostic or a DiagnosticList. */
 export async function scopeLaunch(
   request: RunRequest,
   onWarning: (warning: Diagnostic) => void,
@@ -48,7 +48,7 @@ export async function scopeLaunch(
     sources,
     fetching: {
       ...(fetchObserver === null ? {} : { observer: fetchObserver }),
-      // The operator did not choose the versions: warnings of deprecation are for those who did.
+      // The operator did not choose these versions, so warnings of deprecation go to those who did.
       states: { allowsYanked: false, tellsDeprecated: false, onWarning },
     },
   };
@@ -82,7 +82,7 @@ interface CaptureLimit {
   readonly onWarning: (warning: Diagnostic) => void;
 }
 
-/** The operator's word before the manifest's, and of a child no more than its parent keeps; `W-RUN-062` where the workspace allows less than was asked for. */
+/** The operator's choice before the manifest's; a child keeps at most what its parent keeps. `W-RUN-062` where the workspace allows less than the choice. */
 function captureOf(
   { capture, parentCapture }: RunRequest,
   { manifest }: LoadedManifest,
@@ -122,8 +122,8 @@ export async function prepareLaunch(
 }
 
 /**
- * Holds the hooks of a capsule to what a hook may declare: throws every `E-ART-009` and `E-ART-010` (docs/hooks.md "What a hook declares"). Gives the
- * warning `W-RUN-004` for a context limit that nobody compacts at.
+ * Checks the hooks of a capsule: throws every `E-ART-009` and `E-ART-010` (docs/hooks.md "What a hook declares"). Gives the
+ * warning `W-RUN-004` for a context limit that no hook compacts at.
  */
 function checkHooks(
   { manifest, locate }: LoadedManifest,

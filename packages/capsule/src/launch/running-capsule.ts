@@ -1,4 +1,4 @@
-/** What `svc run` is asked for, and what it hears of the capsule that runs. */
+/** The request behind `svc run`, and what it reports of the running capsule. */
 
 import type { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import type { Secret } from '@svc/kit/diagnostics/secret.ts';
@@ -24,23 +24,23 @@ import type { SessionId } from '@svc/protocol/ids.ts';
 import type { QuestionName } from '@svc/protocol/question.ts';
 import type { DeclaredReach } from './capsule-reach.ts';
 
-/** What `svc run` was asked for. */
+/** The request behind `svc run`. */
 export interface RunRequest {
   /** Path of the manifest, as given. */
   readonly manifestFile: string;
-  /** The content of the manifest, where it has been read and judged already. */
+  /** The content of the manifest, where svc has read and checked it already. */
   readonly manifestText?: string;
   /** A capsule of the store instead of the manifest file (docs/cli.md "svc run"). */
   readonly published: { readonly name: string; readonly version: string } | null;
-  /** A capsule that no file describes, of `svc "task"`; absent where there is a manifest. */
+  /** A capsule without a file, of `svc "task"`; absent where there is a manifest. */
   readonly adhoc?: AdhocCapsule;
   /** The accessible workdir itself; null makes a fresh one named by the session. */
   readonly workdir: string | null;
-  /** Whether what git runs in a workdir that was named may be changed. */
+  /** Whether a session may change what git runs in a named workdir. */
   readonly writesGit: boolean;
   /** The approval of its launch; null for one that no capsule delegated to (D2 "Tokens"). */
   readonly approval: Secret | null;
-  /** Whether the process of the capsule that delegates still lives; absent where that is not known. */
+  /** Whether the process of the capsule that delegates still lives; absent where nobody knows. */
   readonly isParentThere?: (() => boolean) | undefined;
   /** Given by the capsule that delegates; null mints one. */
   readonly sessionId: SessionId | null;
@@ -52,13 +52,13 @@ export interface RunRequest {
   readonly readTask: () => Promise<string>;
   /** `--capture`; the manifest decides without it. */
   readonly capture: CaptureLevel | undefined;
-  /** What the capsule that delegates keeps of itself: its children keep no more. */
+  /** The capture level of the capsule that delegates: its children keep no more. */
   readonly parentCapture: CaptureLevel | undefined;
   readonly bind: string;
   readonly readEnvFile: boolean;
   /** Sources of artifacts that are not on this machine; empty with `--offline`. */
   readonly sources: StorePlaces['sources'];
-  /** Hears of what is downloaded. */
+  /** Called with the progress of downloads. */
   readonly fetchObserver: FetchObserver | null;
   /** `--containment`. */
   readonly floor: ContainmentClass | undefined;
@@ -66,34 +66,34 @@ export interface RunRequest {
   readonly home: string;
   /** The process environment. */
   readonly env: Readonly<Record<string, string | undefined>>;
-  /** Says where telemetry goes: the process environment, or what the capsule that delegates has handed on. */
+  /** Decides where telemetry goes: the process environment, or what the capsule that delegates has handed on. */
   readonly telemetryEnv: Environment;
-  /** Which build of the program this is, for what it keeps for its next start; absent where it runs from its sources, and keeps nothing. */
+  /** The build of this program, which names its caches; absent where it runs from its sources, and caches nothing. */
   readonly build?: string;
   /** Aborted to ask for a clean stop. */
   readonly stop: AbortSignal;
-  /** What a script or a chat asks of the session; null for every other run. */
+  /** The changes that a script or a chat makes to the session; null for every other run. */
   readonly changes: RunChanges | null;
-  /** Makes what answers in the place of the manifest's driver; it takes secrets out of its failures with `redact`. Absent where that driver answers. */
+  /** Makes the driver that answers instead of the manifest's; it takes secrets out of its failures with `redact`. Absent where the manifest's answers. */
   readonly driver?: ((redact: (text: string) => string) => Driver) | undefined;
-  /** Hears of everything that happens in the session; null where nobody looks. */
+  /** Called with everything that happens in the session; null where nobody looks. */
   readonly onActivity: ActivityListener | null;
-  /** Given the session as soon as its listener answers, for clients that reach it without one. */
+  /** Called with the session as soon as its listener answers, for clients that reach it without one. */
   readonly onDoor?: (door: CapsuleDoor) => void;
 }
 
-/** A capsule that no file describes, and that is given a folder to look at (docs/first-minute.md). */
+/** A capsule without a file, which may look at a folder (docs/first-minute.md). */
 export interface AdhocCapsule {
   /** The manifest as `svc.yaml` would hold it. */
   readonly text: string;
   /** Its workspace, absolute. */
   readonly root: string;
   readonly project: GivenProject;
-  /** Warnings of what its flags ask for and it does not get. */
+  /** Warnings about what its flags ask for and it does not get. */
   readonly warnings: readonly Diagnostic[];
 }
 
-/** What of the workdir a component sees. */
+/** The part of the workdir that a component sees. */
 export interface ScopeGrant {
   readonly scope: string;
   readonly writable: boolean;
@@ -101,29 +101,29 @@ export interface ScopeGrant {
 
 /** A folder of the host that a session sees as `project/` of its workdir, or that is its workdir. */
 export interface GivenProject {
-  /** For its programs. */
+  /** The grant for its programs. */
   readonly grant: Pick<ProcessGrants, 'project'>;
-  /** For its trace and the scope report. */
+  /** The part for its trace and the scope report. */
   readonly scope: Pick<ScopeObject, 'project_folder'>;
-  /** Before each launch: makes the place in the workdir, and looks what is to be masked now. Throws a Diagnostic. */
+  /** Called before each launch: makes the place in the workdir, and finds what to mask now. Throws a Diagnostic. */
   prepare(workdir: string): void;
-  /** Once all that ran in the session has ended: sees to what git would obey in repositories that a task made. */
+  /** Called once all that ran in the session has ended: makes harmless what git would obey in repositories that a task made. */
   end(tell: (warning: Diagnostic) => void): void;
-  /** For a component, beside what it sees of the workdir; adds the directories that are closed with the session to `held`. */
+  /** The directories of a component beside its part of the workdir; adds those that the session has to close to `held`. */
   preopens(grant: ScopeGrant, held: HeldDirectory[]): readonly Preopen[];
-  /** What is masked and kept of the workdir for a component. `E-CAP-002` where that is all it would see. */
+  /** The masked and read-only places of the workdir for a component. `E-CAP-002` if it would see nothing else. */
   mask(grant: ScopeGrant): Partial<Preopen>;
-  /** Whether what is at this path of the workdir is masked, so that no door serves it. No link is on the way. */
+  /** Whether this path of the workdir is masked, so that no door serves it. The path has no links. */
   readonly hides: (path: string) => boolean;
 }
 
-/** How a session differs that a script started, to get one answer (docs/scripts.md), or a chat. */
+/** The differences of a session that a script started to get one answer (docs/scripts.md), or a chat. */
 export interface RunChanges {
   /** The manifest with the lifecycle and the limits of this run. */
   readonly settle: (manifest: CapsuleManifest) => CapsuleManifest;
   /** The first task, null for none; `find` looks where every other run does. */
   readonly task: (find: () => Promise<InitialTask | null>) => Promise<InitialTask | null>;
-  /** Keeps the conversations of this run apart from those of all others in the same workdir; absent for those of the workdir. */
+  /** Separates the conversations of this run from all others in the same workdir; absent to use those of the workdir. */
   readonly thread?: string;
 }
 
@@ -146,23 +146,23 @@ export interface RunningCapsule {
   readonly hasTask: boolean;
   /** Declared skills. */
   readonly skills: number;
-  /** What `reachOf` derives hosts and variables from. */
+  /** The input of `reachOf`, which derives hosts and variables from it. */
   readonly launch: DeclaredReach;
 }
 
-/** What the person at the terminal of a session may do to it. */
+/** What the person at the terminal may do to a session. */
 export interface Steering {
   /** Answers that question; false when its task does not ask it any more. */
   answer(question: QuestionName, text: string): boolean;
   /** Cancels that task, if it has not ended. */
   cancel(taskId: string): void;
-  /** Hears what the commands of the session write, as the bytes that come. The function ends it. */
+  /** Passes on the output of the commands of the session, as the bytes come. Call the returned function to stop. */
   hearOutput(listener: OutputListener): () => void;
-  /** Takes the secrets of the capsule out of what they write. */
+  /** Takes the secrets of the capsule out of that output. */
   readonly redact: (text: string) => string;
 }
 
-/** Hears of a run while it goes on. */
+/** Gets the events of a run while it goes on. */
 export interface RunObserver {
   onWarning(warning: Diagnostic): void;
   /** Called once, as soon as the port is bound and before the agent loop. */

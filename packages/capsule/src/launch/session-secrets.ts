@@ -14,15 +14,15 @@ export interface KnownSecrets {
   readonly apiKey: Secret | null;
   readonly listenerToken: Secret | null;
   readonly grants: Pick<EffectiveGrants, 'envAllow'>;
-  /** What the manifest takes from variables, such as a header for the driver. */
+  /** Values that the manifest takes from variables, such as a header for the driver. */
   readonly references: LoadedManifest['references'];
   /** The process environment over the `.env` file. */
   readonly env: Environment;
-  /** What headers carry to collectors of telemetry, and to proxies. */
+  /** Secrets in headers to collectors of telemetry, and to proxies. */
   readonly headers: readonly Secret[];
 }
 
-/** Takes out what a session is given for itself, and the values of variables with secret-like names that programs and manifest get. */
+/** Takes out the session's own keys and tokens, and the values of variables with secret-like names that programs and manifest get. */
 export async function sessionRedactor({ apiKey, listenerToken, headers, ...given }: KnownSecrets): Promise<Redactor> {
   const redactor = new Redactor();
   for (const secret of [apiKey, listenerToken, ...givenSecrets(given), ...headers]) {
@@ -38,13 +38,13 @@ export function listenerTokenOf(env: Environment): Secret | null {
   return token === '' ? null : new Secret(token);
 }
 
-/** The name of a variable that is taken to hold a secret. */
+/** A variable with such a name counts as a secret. */
 const secretName = /KEY|TOKEN|SECRET|PASSWORD/i;
 /** Shortest value of such a variable: `true`, `1` or `enabled` would be taken out of every text. */
 export const shortestGranted = 8;
 
 /**
- * `E-MAN-003` for a key that no request can carry; `W-RUN-174` for a key or a token that anybody could guess, or a text hold by chance, and for a
+ * `E-MAN-003` for a key that no request can carry; `W-RUN-174` for a key or a token that anybody could guess, or that a text may hold by chance, and for a
  * key that is empty.
  */
 export async function faultsOfSecrets(
@@ -66,7 +66,7 @@ export async function faultsOfSecrets(
   };
 }
 
-/** A value of several lines is one in each of them too. */
+/** A value of several lines counts line by line too. */
 function givenSecrets({
   grants,
   references,

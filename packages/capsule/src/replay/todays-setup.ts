@@ -1,4 +1,4 @@
-/** Works out what a session of a project would begin with today, starting nothing and asking no host. */
+/** Works out what a session of a project would begin with now, without starting anything or asking a host. */
 
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
@@ -25,7 +25,7 @@ import { headerSecrets } from '../launch/telemetry-secrets.ts';
 import { hookSetups, type KeptWhere, type SettingsSetup, type ToolSetup, toolSetup } from '../stage/session-setup.ts';
 
 interface ProjectRequest {
-  /** The path of the manifest, as messages are to name it. */
+  /** The path of the manifest, as messages name it. */
   readonly file: string;
   readonly env: Environment;
   readonly places: StorePlaces;
@@ -33,16 +33,16 @@ interface ProjectRequest {
 
 /** A project as it is now. */
 export interface TodaysProject extends ToolSources {
-  /** Without anything that the host decides. */
+  /** The scope, without anything that the host decides. */
   readonly scope: ScopeObject;
   readonly warnings: readonly Diagnostic[];
-  /** Takes the secrets of today out of a text, as a session of today would. */
+  /** Takes current secrets out of a text, as a session would now. */
   readonly redact: (text: string) => string;
 }
 
 /**
- * Reads manifest, system prompt, configuration, lock and artifacts. Throws what `svc run` would refuse of them with, except for a missing key of
- * the provider and variables that only a model is reached with. Writes nothing: a missing `svc.lock` stays missing.
+ * Reads manifest, system prompt, configuration, lock and artifacts. Throws the refusals of `svc run`, except for a missing key of
+ * the provider and for variables that only serve to reach a model. Writes nothing: a missing `svc.lock` stays missing.
  */
 export async function readProject({ file, env, places }: ProjectRequest): Promise<TodaysProject> {
   const loaded = loadCapsuleManifest({ file, env, purpose: 'replay', needs: decidesReplay });
@@ -81,7 +81,7 @@ export async function readProject({ file, env, places }: ProjectRequest): Promis
   };
 }
 
-/** Keys of `inference` that only reach the provider: no request holds them, and a replay asks no provider. */
+/** Keys of `inference` that only serve to reach the provider: no request holds them, and a replay asks no provider. */
 const ofProvider: ReadonlySet<string> = new Set(['endpoint', 'api_key', 'driver']);
 
 function decidesReplay([block, key]: KeyPath): boolean {
@@ -89,8 +89,8 @@ function decidesReplay([block, key]: KeyPath): boolean {
 }
 
 /**
- * What a session like `recorded` would begin with in this project today, as its journal would have it: without secrets. The tools of MCP servers
- * are those that were listed then, and a conversation goes on where it did.
+ * What a session like `recorded` would begin with in this project now, as its journal would have it: without secrets. The tools of MCP servers
+ * are the recorded ones, and a conversation goes on where it did.
  */
 export function setupToday(project: TodaysProject, recorded: Setup): Setup {
   const { loaded, artifacts, scope, redact } = project;

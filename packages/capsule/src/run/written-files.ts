@@ -15,29 +15,29 @@ import { isSessionId } from '@svc/protocol/ids.ts';
 const isContent = isObjectOf({ bytes: isWhole, sha256: isText });
 const isRecord = isObjectOf({
   workdir: isText,
-  /** What was written, by path below the workdir. The list is empty for a place that was free when it was taken and has not been written since. */
+  /** The written contents, by path below the workdir. The list is empty for a place that was free when svc took it and has not been written since. */
   files: isMapOf(isListOf(isContent)),
 });
 
-/** What a file holds, without holding it. */
+/** Identifies the content of a file by size and hash. */
 export type Content = Guarded<typeof isContent>;
 
 type Files = Guarded<typeof isRecord>['files'];
 
-/** A crash between writing a file and remembering it leaves the one before or the one to come; another session may write once in between. */
+/** A crash between the write of a file and its record leaves the content before or the one to come; another session may write once in between. */
 const mostRemembered = 3;
 const largestRecord = 16 * 1024 * 1024;
 
 interface WrittenFilesPlace {
   /** Canonical. */
   readonly workdir: string;
-  /** `.svc/` directories that are out of the agent's reach. Each remembers the same. */
+  /** `.svc/` directories that are out of the agent's reach. Each remembers the same list. */
   readonly keepers: readonly string[];
 }
 
 /**
- * Which files of a workdir `svc` has written itself, over all sessions: each keeper holds `workdirs/<session>.json` for the workdir that a session
- * was given beside it, and `workdirs/<hash of the workdir>.json` for any other, owner-only. What only one of them knows is known.
+ * Which files of a workdir `svc` has written itself, over all sessions. Each keeper holds `workdirs/<session>.json` for the workdir that a session
+ * was given beside it, and `workdirs/<hash of the workdir>.json` for any other, owner-only. A record in one of them suffices.
  */
 export class WrittenFiles {
   readonly #workdir: string;
@@ -53,7 +53,7 @@ export class WrittenFiles {
     return this.#read()[path] ?? null;
   }
 
-  /** Takes places that were free. `E-IO-001` when that cannot be remembered. */
+  /** Takes places that were free. `E-IO-001` when svc cannot record that. */
   take(paths: readonly string[]): void {
     const files = this.#read();
     const added = paths.filter((path) => files[path] === undefined);
@@ -65,7 +65,7 @@ export class WrittenFiles {
     }
   }
 
-  /** To be called before the file is written. What cannot be remembered is moved aside by the next session instead of replaced. */
+  /** Call it before the file is written. The next session moves a file without a record aside instead of replacing it. */
   remember(path: string, text: string): void {
     const files = this.#read();
     const content = contentOf(Buffer.from(text));
@@ -104,7 +104,7 @@ export function contentOf(bytes: Uint8Array): Content {
   return { bytes: bytes.length, sha256: sha256Hex(bytes) };
 }
 
-/** Returns an empty record where none can be read: what stands in the workdir is not `svc`'s then. */
+/** Returns an empty record if none can be read: then no file in the workdir counts as `svc`'s. */
 function readRecord(path: string): Files {
   try {
     const record: unknown = JSON.parse(String(readFileUpTo(path, largestRecord)));

@@ -18,7 +18,7 @@ import type { PutAside } from '@svc/sandbox/made-repositories.ts';
 import type { OpenedFolder } from '@svc/sandbox/project-folder.ts';
 import type { GivenProject, ScopeGrant } from '../launch/running-capsule.ts';
 
-/** The folder as a session takes it, in the class that holds its programs. */
+/** The folder as a session uses it, in the class of its programs. */
 export class GivenFolder implements GivenProject {
   readonly #folder: OpenedFolder;
   readonly #achieved: ContainmentClass;
@@ -95,20 +95,20 @@ export class GivenFolder implements GivenProject {
     return this.#mask(writable);
   }
 
-  /** Masked files may have other names, where a link is one of theirs. */
+  /** Where a link is one of them, masked files may have other names. */
   #mask(writable: boolean): Partial<Preopen> {
     const { path, masked, kept, keepsGit } = this.#folder;
     const objectsOf = (places: readonly { readonly path: string }[]): readonly string[] =>
       places.flatMap((each) => objectAt(join(path, each.path)));
     return {
-      // What svc is loaded from, and what git obeys, is nothing that a component has to see.
+      // A component need not see the files that svc is loaded from, or those that git obeys.
       masked: objectsOf([...masked, ...kept.filter((each) => !each.writable)]),
       fixed: objectsOf(kept),
       ...(writable && keepsGit ? { maskedNames: ['.git'] } : {}),
     };
   }
 
-  /** What components see of `.svc`, which is masked: the home and the workdirs of children, as programs do. Components exist before these. */
+  /** What components see of `.svc`, which is masked: the home and the workdirs of children, like programs. Components start before these exist. */
   #statePreopens(writable: boolean, held: HeldDirectory[]): readonly Preopen[] {
     return ['.svc/home', '.svc/children'].flatMap((below) => {
       const comes = this.#mayDelegate && below === '.svc/children';

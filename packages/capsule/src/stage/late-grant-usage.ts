@@ -1,4 +1,4 @@
-/** Counts what a session uses of its grants, and loads what counts only when there is something to count. */
+/** Counts what a session uses of its grants, and loads the counting code only when there is something to count. */
 
 import type { Socket } from 'node:net';
 
@@ -8,7 +8,7 @@ import type { EgressDecision } from '@svc/sandbox/egress/egress-rules.ts';
 import type { SessionActivity } from '@svc/session/task/activity.ts';
 import type { ComponentTraffic, RecordedUsage, GrantUsage } from './grant-usage.ts';
 
-/** Counts what one session used of its grants. What it hears before it is loaded waits for that, in order. */
+/** Counts what one session used of its grants. Events wait, in order, until the counting code is loaded. */
 export class LateGrantUsage {
   readonly #clock: Pick<Clock, 'monotonicMs' | 'after'>;
   readonly #waiting: ((grantUsage: GrantUsage) => void)[] = [];
@@ -20,7 +20,7 @@ export class LateGrantUsage {
     this.#clock = clock;
   }
 
-  /** Hears of the session from now on, and writes its lines there. */
+  /** Counts the session from now on, and writes its lines there. */
   follow(activity: SessionActivity): void {
     this.#activity = activity;
     activity.subscribe((told) => {
@@ -48,12 +48,12 @@ export class LateGrantUsage {
 
   readonly onHookAsked = (name: string): void => this.#tell((grantUsage) => grantUsage.onHookAsked(name));
 
-  /** Resolves once all that it heard is counted. */
+  /** Resolves once all events so far are counted. */
   async ready(): Promise<void> {
     await this.#loading;
   }
 
-  /** Writes what is left to write before the last line, and gives what that holds. */
+  /** Writes the lines that come before the last one, and returns the sums for that one. */
   settle(): RecordedUsage {
     return (
       this.#grantUsage?.settle() ?? { commands: {}, tools: {}, hosts: {}, capsules: {}, hooks: {}, unknown_calls: 0 }

@@ -13,11 +13,11 @@ export interface CapturedOutput {
   readonly text: string;
   /** Bytes that `text` does not show. */
   readonly cutBytes: number;
-  /** Where the whole is; null when nothing was cut and nobody asked to have it kept. */
+  /** Where the whole output is; null when nothing was cut and nobody asked for a log. */
   readonly log: OutputLogReceipt | null;
 }
 
-/** Leaves out the beginning of a secret at the end of a text that was cut there, which nobody would find any more. */
+/** Removes the beginning of a secret at the end of a cut text, which a redactor would not find any more. */
 export type CutBefore = (text: string) => string;
 
 interface CaptureSettings {
@@ -25,11 +25,11 @@ interface CaptureSettings {
   readonly maxBytes: number;
   readonly log: OutputLog;
   readonly cutBefore: CutBefore;
-  /** Given each piece as it comes. */
+  /** Called with each piece as it comes. */
   readonly onPiece?: (bytes: Buffer) => void;
 }
 
-/** An output as it is at its end. */
+/** The whole output, once it has ended. */
 export function captureOutput(output: Readable, settings: CaptureSettings): Promise<CapturedOutput> {
   return new OutputCapture(output, settings).finished;
 }
@@ -48,11 +48,11 @@ export class OutputCapture {
     this.finished = this.#read(output);
   }
 
-  /** What has come so far. From now on the log has all of it, however short it stays. */
+  /** The output so far. From now on the log has all of it, however short it stays. */
   keepOn(): Pick<CapturedOutput, 'text' | 'cutBytes'> {
     this.#beginLog();
     const { text, secretBytes, cutBytes } = this.#shown();
-    // What is only half there is not cut off: the rest of the character is still to come.
+    // A character that is only half there is not cut off: the rest of it is still to come.
     return { text, cutBytes: this.#totalBytes > this.#settings.maxBytes ? cutBytes : secretBytes };
   }
 
@@ -75,7 +75,7 @@ export class OutputCapture {
     await this.#logged;
   }
 
-  /** The head is all there is until then. */
+  /** Until then the head is everything. */
   #beginLog(): void {
     if (this.#isLogged) return;
     this.#isLogged = true;
@@ -111,21 +111,21 @@ function characterBoundary(bytes: Buffer): number {
   return bytes.length;
 }
 
-/** What became of a log: its name below the session directory, and why it does not hold everything, if so. */
+/** The outcome of a log: its name below the session directory, and why it is incomplete, if so. */
 interface OutputLogReceipt {
   readonly name: string;
   readonly problem: string | null;
 }
 
-/** What a log may keep: of this output, and with all others of its session. */
+/** The limits of a log: for this output, and for all logs of its session. */
 interface LogLimits {
   readonly maxBytes: number;
   readonly budget: LogBudget;
 }
 
 /**
- * One file that keeps the whole of a long output, as far as its limits go. A disk that is full or broken ends the keeping and
- * nothing else: the receipt says so.
+ * One file with the whole of a long output, within its limits. A full or broken disk ends only the log, and
+ * the receipt says so.
  */
 export class OutputLog {
   readonly #path: string;

@@ -1,4 +1,4 @@
-/** Records which file a call of the editor has changed: what it was before the call, and what it is after it. */
+/** Records which file a call of the editor has changed, with its content before and after the call. */
 
 import { closeSync, fstatSync } from 'node:fs';
 import { join } from 'node:path';
@@ -12,13 +12,13 @@ import { sha256Hex } from '@svc/kit/sha256.ts';
 import type { TraceEvent } from '@svc/record/trace/events.ts';
 import type { ChangedContent, Tool } from './tool.ts';
 
-/** Of a larger file only the size is known. */
+/** A larger file has its size recorded only. */
 const mostHashedBytes = 1024 * 1024;
 const changing: ReadonlySet<unknown> = new Set(['write', 'patch']);
 
 type FileState = NonNullable<Extract<TraceEvent, { readonly event_type: 'file_change' }>['before']>;
 
-/** The editor, with a line of the trace for each file that a call of it has changed. `preopens` are what it sees. */
+/** The editor, with a line of the trace for each file that a call of it has changed. `preopens` are the directories that it sees. */
 export function withFileChanges(tool: Tool, preopens: readonly Preopen[]): Tool {
   return {
     ...tool,
@@ -42,9 +42,9 @@ export function withFileChanges(tool: Tool, preopens: readonly Preopen[]): Tool 
 }
 
 interface FilePlace {
-  /** Held by the session. */
+  /** A directory that the session holds. */
   readonly directory: string;
-  /** Below it. */
+  /** The path below it. */
   readonly path: string;
 }
 
@@ -60,7 +60,7 @@ function pathBelow(given: unknown): string | null {
   return segments.length === 0 ? null : segments.join('/');
 }
 
-/** Where the deepest of the directories that the component sees has the path. */
+/** The path in the deepest directory that the component sees it in. */
 function placeOf(path: string, preopens: readonly Preopen[]): FilePlace | null {
   const around = preopens
     .map(({ guestPath, hostPath: directory }) => ({ prefix: guestPath.slice(1), directory }))

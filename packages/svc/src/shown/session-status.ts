@@ -1,4 +1,4 @@
-/** Keeps what goes on in a session now, for the row that says so. */
+/** Tracks what a session does now, for the status row. */
 
 import type { Question } from '@svc/protocol/question.ts';
 import { shownCount, shownDuration } from '@svc/kit/shown-values.ts';
@@ -10,20 +10,20 @@ import type { SessionEvent } from './session-event.ts';
 const spinner = ['⠋', '⠙', '⠹', '⠸', '⠼', '⠴', '⠦', '⠧'];
 const asciiSpinner = ['-', '\\', '|', '/'];
 const spinMs = 125;
-/** A model that says nothing for so long is said to be waited for. */
+/** After so long without a sign of life, the row says that svc waits for the model. */
 const silenceMs = 10_000;
 const longestCall = 40;
-/** Limit for what a command writes: a row has no more. */
+/** Limit for the output of a command: a row has no more room. */
 const longestLine = 500;
 const separator = ' · ';
-/** A shorter part of what goes on says nothing. */
+/** A shorter text would say nothing. */
 const fewestCells = 8;
-/** Limit for calls that run, and for tasks that wait: nobody counts more of them. */
+/** Limit for running calls, and for waiting tasks. */
 const mostCounted = 1000;
 
 interface RunningCall {
   readonly about: string;
-  /** The last line that it wrote, while nobody has its result. */
+  /** The last line of its output, until its result comes. */
   lastLine: string;
 }
 

@@ -65,7 +65,7 @@ interface OpenedService {
 
 /**
  * The driver behind a program with a dialect of its own: one run of it is one inference, and the calls it makes in the middle of that come over
- * the Model Context Protocol (docs/drivers.md "Its tools, and ours"). The tool server is opened with the first inference and ends with the driver.
+ * the Model Context Protocol (docs/drivers.md "Its tools, and those of the capsule"). The tool server is opened with the first inference and ends with the driver.
  */
 export function createCliDriver(settings: CliDriverSettings): Driver {
   const { service } = settings;

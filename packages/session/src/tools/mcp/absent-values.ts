@@ -1,4 +1,4 @@
-/** Reads what servers of the Model Context Protocol write as null: the key is absent. */
+/** Reads null in messages of Model Context Protocol servers as an absent key. */
 
 import { checkerWords } from '@svc/kit/diagnostics/checker-words.ts';
 import { isJsonObject, type JsonObject } from '@svc/protocol/json-object.ts';
@@ -8,7 +8,7 @@ export function withoutNulls(object: JsonObject): JsonObject {
   return Object.fromEntries(Object.entries(object).filter(([, value]) => value !== null));
 }
 
-/** The same for all objects in a value, none of which may be data. */
+/** The same for all objects in a value that holds no data. */
 function withoutAnyNull(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(withoutAnyNull);
   if (!isJsonObject(value)) return value;
@@ -30,7 +30,7 @@ export function readMessage(json: unknown, isGreeting: (id: unknown) => boolean)
   return { ...message, ...Object.fromEntries(parts) };
 }
 
-/** Keywords of a JSON Schema whose value is data, in which null says something. */
+/** Keywords of a JSON Schema whose value is data; null means something there. */
 export const dataKeywords: ReadonlySet<string> = new Set(['const', 'default', 'enum', 'example', 'examples']);
 /** Keywords whose value is an object with names of the author's choice. */
 export const namingKeywords: ReadonlySet<string> = new Set([

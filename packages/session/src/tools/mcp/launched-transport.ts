@@ -12,9 +12,9 @@ import { readMessage } from './absent-values.ts';
 const maxMessageBytes = 16 * 1024 * 1024;
 /** How many values one message may hold. A limit on bytes alone would let empty objects take fifty times their size and seconds to read. */
 const mostMessageValues = 262_144;
-/** Limit between two requests of ours. Many servers greet or log on their standard output, where they should not. */
+/** Limit between two requests of this client. Many servers greet or log on their standard output, where they should not. */
 const mostStrayLines = 100;
-/** Limits between two requests of ours too: notifications, requests of the server, answers to nothing, empty lines. */
+/** Limit between two requests too: for notifications, requests of the server, answers to nothing, empty lines. */
 const mostUnasked = 10_000;
 const mostUnaskedBytes = 64 * 1024 * 1024;
 const stderrTailBytes = 4096;
@@ -24,7 +24,7 @@ const silence = 'closed its output';
 /** "Internal error" of JSON-RPC; it is not shown. */
 const unusableCode = -32603;
 
-/** In the place of an answer that is neither a result nor an error; no server can write it. */
+/** Replaces an answer that is neither a result nor an error; no server can write it. */
 const emptyAnswer = Symbol('an answer without a result');
 
 /** Whether an error of the client stands for an answer of the server that held neither a result nor an error. */
@@ -34,9 +34,9 @@ export function isEmptyAnswer({ data }: { readonly data?: unknown }): boolean {
 
 interface LaunchedTransportSettings {
   readonly launched: LaunchedProcess;
-  /** What the launcher found that may keep it from running. */
+  /** Problems that the launcher found and that may keep it from running. */
   readonly problems: readonly string[];
-  /** Returns what its last words name that is hidden from it; null when they name nothing hidden. */
+  /** Returns the hidden file that its last words name; null when they name nothing hidden. */
   readonly hiddenIn: (said: string) => string | null;
   readonly sdk: Pick<
     typeof Sdk,
@@ -44,7 +44,7 @@ interface LaunchedTransportSettings {
   >;
   /** How long the server may take to end by itself, and again after it was asked to. */
   readonly endGraceMs: number;
-  /** The server says that its list of tools is another one. */
+  /** Called when the server announces that its list of tools changed. */
   readonly onListChanged: () => void;
 }
 
@@ -80,7 +80,7 @@ export class LaunchedTransport implements Sdk.Transport {
     return !this.#isSilent && !this.#isClosed;
   }
 
-  /** What the server did that ended the connection, as a clause after its name. Returns null where it is open, or was closed from here. */
+  /** Returns what the server did that ended the connection, as a clause after its name. Null while it is open, and after a close from here. */
   get fault(): string | null {
     return this.#fault;
   }
@@ -111,7 +111,7 @@ export class LaunchedTransport implements Sdk.Transport {
       this.#unaskedBytes = 0;
       this.#asked.set(message.id, message.method);
     } else this.#forgetCanceled(message);
-    // The end of its process or a limit of time reveals a server that does not read any more.
+    // If the server does not read any more, the end of its process or a time limit shows it.
     if (stdin?.writable === true) stdin.write(`${this.#textOf(message)}\n`);
     return Promise.resolve();
   }
@@ -145,7 +145,7 @@ export class LaunchedTransport implements Sdk.Transport {
     const stderr = this.#stderr.read(launched.stderr);
     for await (const line of readLines(launched.stdout, maxMessageBytes)) this.#take(line);
     this.#isSilent = true;
-    // How it exited is the better reason when it does so at once.
+    // If it exits at once, its exit status is the better reason.
     const silent = setTimeout(() => this.#break(silence), Math.min(exitGraceMs, endGraceMs));
     const [end] = await Promise.all([launched.ended, stderr]);
     clearTimeout(silent);
@@ -175,7 +175,7 @@ export class LaunchedTransport implements Sdk.Transport {
     if (typeof id === 'string' || typeof id === 'number') this.#asked.delete(id);
   }
 
-  /** False when it is no message. */
+  /** Returns false if it is no message. */
   #pass(message: unknown): boolean {
     const { sdk, onListChanged } = this.#settings;
     if (sdk.isJSONRPCRequest(message)) {
@@ -203,7 +203,7 @@ export class LaunchedTransport implements Sdk.Transport {
     return true;
   }
 
-  /** The request of ours that a message answers with neither a result nor an error; null when it does not. */
+  /** The request that a message answers with neither a result nor an error; null for any other message. */
   #answeredId(message: unknown): Sdk.RequestId | null {
     const fields = asJsonObject(message);
     const id = fields?.['id'];

@@ -1,4 +1,4 @@
-/** Makes tools for the model of those that an MCP server lists. */
+/** Turns the tools of an MCP server into tools for the model. */
 
 import type { ListedTool } from './listed-tools.ts';
 import type { ToolServer } from './tool-server.ts';
@@ -7,14 +7,14 @@ import type { Tool } from '../tool.ts';
 interface McpToolsSettings {
   /** The artifact. */
   readonly name: string;
-  /** What it does, said of each tool that does not say it itself. */
+  /** Its description, used for each tool that has none of its own. */
   readonly description: string;
   readonly server: ToolServer;
   readonly listed: readonly ListedTool[];
 }
 
 /**
- * The tools of an MCP server, named `<artifact>__<tool>`. Artifacts have no underscore in their names, so that no two artifacts can make
+ * The tools of an MCP server, named `<artifact>__<tool>`. Names of artifacts have no underscore, so two artifacts cannot make
  * the same name, whatever their servers list.
  */
 export function createMcpTools({ name: artifact, description, server, listed }: McpToolsSettings): readonly Tool[] {

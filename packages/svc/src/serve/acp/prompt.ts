@@ -1,10 +1,10 @@
-/** Reads what an editor asks for in a prompt. */
+/** Reads a prompt of an editor. */
 
 import { asJsonObject, type JsonObject } from '@svc/protocol/json-object.ts';
 import { invalidParams } from './fault.ts';
 import type { ContentBlock } from './updates.ts';
 
-/** What a task begins with, and the parts of the prompt as they came. */
+/** The text that a task begins with, and the parts of the prompt as they came. */
 export interface Prompt {
   readonly text: string;
   readonly blocks: readonly ContentBlock[];
