@@ -159,7 +159,7 @@ describe('svc test', () => {
     expect(await svc(workspace, ['test', '--manifest', manifest], { cwd: '/' })).toMatchObject({ code: 0 });
   });
 
-  it('parts at #1 /system when the prompt has changed, and shows the line', async () => {
+  it('differs at #1 /system when the prompt has changed, and shows the line', async () => {
     const workspace = await tested();
     write(workspace, { prompt: 'You review code.\nBe thorough.\n' });
     const { code, stdout, stderr } = await test(workspace);
@@ -198,7 +198,7 @@ describe('svc test', () => {
     expect(readFileSync(join(workspace.folder, 'report.xml'), 'utf8')).toContain('recorded: (empty)\nnow: Be brief.');
   });
 
-  it('parts at the description of a tool that has changed, and at the model', async () => {
+  it('differs at the description of a tool that has changed, and at the model', async () => {
     const workspace = await tested();
     write(workspace, { style: 'How reviews should sound.' });
     expect(await verdict(workspace)).toMatchObject({
@@ -209,7 +209,7 @@ describe('svc test', () => {
     expect(await verdict(workspace)).toMatchObject({ difference: { step: 1, path: '/model', now: 'other' } });
   });
 
-  it('parts at a grant before anything else', async () => {
+  it('differs at a grant before anything else', async () => {
     const workspace = await tested();
     write(workspace, { prompt: 'Other.' });
     workspace.write('svc.yaml', manifestOf({}).replace('shell: {', 'network: { allow: [example.com] }, shell: {'));
@@ -228,7 +228,7 @@ describe('svc test', () => {
     );
   });
 
-  it('parts where the manifest lacks a tool that was called', async () => {
+  it('differs where the manifest lacks a tool that was called', async () => {
     const workspace = await tested();
     write(workspace, { shell: '[wc]' });
     expect(await verdict(workspace)).toMatchObject({ difference: { part: 'grants', path: '/grants/shell_allow/sh' } });
@@ -253,7 +253,7 @@ describe('svc test', () => {
     });
   });
 
-  it('parts where a setting of the loop leads elsewhere', async () => {
+  it('differs where a setting of the loop leads elsewhere', async () => {
     const workspace = await tested();
     workspace.write('svc.yaml', manifestOf({}).replace('model: scripted', 'model: scripted\n  max_turns: 2'));
     expect(await verdict(workspace)).toMatchObject({ difference: { part: 'call' } });

@@ -124,7 +124,7 @@ describe('a recorded session', () => {
     },
   );
 
-  it('parts where the session does something else, and names the place and what differs', async () => {
+  it('differs where the session does something else, and names the place and what differs', async () => {
     const workspace = await recorded({ manifest: shell, script: script(runs('echo 1'), says('Done.')) });
     forge(workspace, (text) => (text.startsWith('{"role":"tool"') ? text.replace('\\n1\\n', '\\n2\\n') : text));
     const { code, stderr } = await svc(workspace, ['run', '--replay']);
@@ -139,7 +139,7 @@ describe('a recorded session', () => {
     });
   });
 
-  it('parts where the trace says something else than what happens again', async () => {
+  it('differs where the trace says something else than what happens again', async () => {
     const workspace = await recorded({ manifest: shell, script: script(runs('exit 3'), says('Done.')) });
     const trace = join(sessionFolder(workspace), 'trace.jsonl');
     writeFileSync(trace, readFileSync(trace, 'utf8').replace('"exit_code":3', '"exit_code":0'));

@@ -74,7 +74,7 @@ export class ReplayGate implements Gate {
   #isOver = false;
   #next = 0;
 
-  /** Resolves once the recording is used up and the session is quiet, or the two have parted. Rejects with what `fail` was given. */
+  /** Resolves once the recording is used up and the session is quiet, or the two differ. Rejects with the error given to `fail`. */
   readonly ended: Promise<ReplayEnd> = new Promise((resolve, reject) => {
     this.#end = resolve;
     this.#fail = reject;

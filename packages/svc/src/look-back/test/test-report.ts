@@ -58,7 +58,7 @@ export function renderFailedTest(page: Page, { run, outcome, isUpdatable }: Fail
 /** Where a test differs from its recording, as a clause. */
 export function headlineOf({ part, step, path, problem }: TestDifference): string {
   const where = placeOf({ step, path });
-  if (problem !== null) return `parted ${step === null ? '' : `at #${step}: `}${inertLine(problem, longestPath)}`;
+  if (problem !== null) return `differs ${step === null ? '' : `at #${step}: `}${inertLine(problem, longestPath)}`;
   switch (part) {
     case 'grants':
       return `differs at ${where}: something else is granted`;
