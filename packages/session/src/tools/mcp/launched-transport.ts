@@ -80,7 +80,7 @@ export class LaunchedTransport implements Sdk.Transport {
     return !this.#isSilent && !this.#isClosed;
   }
 
-  /** Returns what the server did that ended the connection, as a clause after its name. Null while it is open, and after a close from here. */
+  /** Returns what the server did that ended the connection, as a clause after its name. It is null while the connection is open, and after a close from here. */
   get fault(): string | null {
     return this.#fault;
   }
