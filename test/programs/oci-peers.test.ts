@@ -1,5 +1,6 @@
 import { execFileSync } from 'node:child_process';
-import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { createHash } from 'node:crypto';
+import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
@@ -86,14 +87,24 @@ inference: { model: m, driver: { artifact: svc-driver-script, config: { script: 
     const client = (...args: readonly string[]): string =>
       execFileSync(oras.path ?? '', args, { cwd: workspace.folder, encoding: 'utf8', stdio: 'pipe' });
     const found = JSON.parse(client('discover', '--plain-http', '--format', 'json', `${host}/acme/style:1.0.0`));
-    expect(found.referrers).toHaveLength(1);
-    const document = JSON.parse(client('manifest', 'fetch', '--plain-http', found.referrers[0].reference));
-    expect(document).toMatchObject({
+    // One of the archive, and one of the manifest.
+    expect(found.referrers).toHaveLength(2);
+    const documents = found.referrers.map(({ reference }: { readonly reference: string }) =>
+      JSON.parse(client('manifest', 'fetch', '--plain-http', reference)),
+    );
+    const expected = {
       artifactType: 'application/vnd.dev.sigstore.bundle.v0.3+json',
       subject: { digest: client('resolve', '--plain-http', `${host}/acme/style:1.0.0`).trim() },
-    });
+    };
+    expect(documents).toMatchObject([expected, expected]);
     const tags = client('repo', 'tags', '--plain-http', `${host}/acme/style`).trim().split('\n');
     expect(tags).toEqual(['1.0.0']);
+    client('pull', '--plain-http', '--output', 'pulled', `${host}/acme/style:1.0.0`);
+    expect(readdirSync(join(workspace.folder, 'pulled'))).toEqual(['style-1.0.0.zip']);
+    const pulled = readFileSync(join(workspace.folder, 'pulled', 'style-1.0.0.zip'));
+    await done('install');
+    const [locked] = JSON.parse(readFileSync(join(workspace.folder, 'svc.lock'), 'utf8')).artifacts;
+    expect(createHash('sha256').update(pulled).digest('hex')).toBe(locked.sha256);
   }, 120_000);
 
   it('takes an archive of many pieces', async () => {

@@ -699,7 +699,9 @@ describe('svc info and svc list', () => {
     workspace.write('svc.yaml', manifestText.replace(/^artifacts:\n.*\n/m, 'artifacts: []\n'));
     expect((await run('add', `oci://${oci.host}/acme/style:1.0.0`)).code).toBe(0);
     const found = async (): Promise<unknown> => JSON.parse((await run('info', 'style@1.0.0', '--json')).stdout);
-    const signed = { signatures: [{ signed_by: signedLine(acme), reason: null }], unasked: null };
+    // One of the archive, and one of the manifest.
+    const one = { signed_by: signedLine(acme), reason: null };
+    const signed = { signatures: [one, one], unasked: null };
     expect(await found()).toMatchObject({ ...signed, here: [{ origin: 'project', signatures: 0 }] });
     const archive = join(workspace.folder, '.svc', 'artifacts', 'style');
     rmSync(archive, { recursive: true });

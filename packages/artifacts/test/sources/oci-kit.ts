@@ -3,9 +3,10 @@ import { HttpClient } from '@svc/kit/net/http-client.ts';
 import { ociAddress, type OciRepositoryName } from '../../src/manifest/oci-reference.ts';
 import type { InstallRequest } from '../../src/store/install.ts';
 import type { StorePlaces } from '../../src/store/store-places.ts';
-import { archiveType, configType, manifestType, type PlainComponent } from '../../src/store/sources/oci/documents.ts';
+import { archiveType, configType } from '../../src/store/sources/oci/archive-manifest.ts';
+import { manifestType, type PlainComponent } from '../../src/store/sources/oci/documents.ts';
 import type { OciLogin } from '../../src/store/sources/oci/logins.ts';
-import { type OciAccess, OciSource } from '../../src/store/sources/oci/oci-source.ts';
+import { type OciAccess, type OciPublication, OciSource } from '../../src/store/sources/oci/oci-source.ts';
 import { echo } from './hostile-kit.ts';
 import { digestOf, type MemoryOci } from './memory-oci.ts';
 
@@ -46,6 +47,7 @@ export interface Published {
   readonly platforms?: readonly string[];
   readonly signatures?: readonly string[];
   readonly component?: PlainComponent;
+  readonly vouchFor?: OciPublication['vouchFor'];
 }
 
 /** Publishes an archive as echo@1.0.0. */

@@ -69,6 +69,17 @@ describe('what a manifest takes from a path', () => {
     ]);
   });
 
+  it('works with the file of one bundle that other tools write', async () => {
+    const places = await project([byAcme]);
+    const bundle = await signedBy(acme, await archiveBytes(toolFiles('echo')));
+    const written = JSON.stringify(JSON.parse(bundle), null, 2);
+    writeFileSync(join(places.manifestDir, 'echo.zip.sigstore.json'), written);
+    expect((await taken(archived, places))?.admission).toMatchObject({ kind: 'signed' });
+    const other = await project([byAcme]);
+    writeFileSync(join(other.manifestDir, 'echo.zip.sigstore.json'), 'x'.repeat(100_000));
+    expect((await refusal(archived, other)).code).toBe('E-REG-012');
+  });
+
   it('fails as a folder, whatever lies beside it: its program may run other files there than are signed', async () => {
     expect((await refusal(folder, await project([byAcme], [acme]))).code).toBe('E-REG-011');
   });

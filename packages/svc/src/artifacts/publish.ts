@@ -79,7 +79,11 @@ export function publishCommand(context: CommandContext): Command {
           // Those of svc sign lie beside it. The one that was asked for is first, so that it is not one too many.
           const all = [...(made === null ? [] : [made.bundle]), ...besideIt(publishable, made, context)];
           const signatures = boundedSignatures(all);
-          const to = await publish({ ...publishable, signatures, component }, registry, context);
+          const to = await publish(
+            { ...publishable, signatures, component, vouchFor: made?.vouchFor },
+            registry,
+            context,
+          );
           write(publishable, { registry: to, signer: made?.signer ?? null }, { options, context });
         });
       });
@@ -157,6 +161,7 @@ async function componentFor(archive: Publishable, registry: RegistryInUse): Prom
 interface PublishedArchive extends Publishable {
   readonly signatures: readonly string[];
   readonly component: PlainComponent | null;
+  readonly vouchFor: MadeSignature['vouchFor'] | undefined;
 }
 
 /** The address of the registry, or `local`. */

@@ -6,6 +6,7 @@ import type { Environment } from '@svc/kit/environment.ts';
 import { endpointFault } from '@svc/kit/net/endpoint.ts';
 import type { HttpClient } from '@svc/kit/net/http-client.ts';
 import { asJsonObject, parseJson, parseJsonObject } from '@svc/protocol/json-object.ts';
+import { type Predicate, vouched } from './statement.ts';
 
 /** Whom certificates are made for. */
 const audience = 'sigstore';
@@ -65,18 +66,10 @@ function subjectOf(token: string): string | null {
   return typeof subject === 'string' && subject !== '' ? subject : null;
 }
 
-/** What a statement says of an archive beside its hash. */
-export interface Predicate {
-  readonly type: string;
-  readonly content: unknown;
-}
-
 /** How this job made the archive, as SLSA provenance where it is one of GitHub Actions; elsewhere only that it is signed. */
 export function predicateOf(env: Environment): Predicate {
   const { GITHUB_ACTIONS: isGithub, GITHUB_WORKFLOW_REF: workflow = '', GITHUB_REPOSITORY: repository = '' } = env;
-  if (isGithub !== 'true' || workflow === '' || repository === '') {
-    return { type: 'https://sigstore.dev/cosign/sign/v1', content: {} };
-  }
+  if (isGithub !== 'true' || workflow === '' || repository === '') return vouched;
   const { GITHUB_SERVER_URL: server = 'https://github.com', GITHUB_REF: gitRef = '', GITHUB_SHA: gitCommit = '' } = env;
   const [path = '', ref = ''] = workflow.slice(repository.length + 1).split('@');
   const place = `${server}/${repository}`;

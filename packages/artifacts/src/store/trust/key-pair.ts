@@ -1,12 +1,13 @@
 /** Makes key pairs, and signs archives with them. */
 
-import { createPrivateKey, createPublicKey, createSign, generateKeyPairSync, type KeyObject } from 'node:crypto';
+import { createPrivateKey, createPublicKey, createSign, generateKeyPairSync, type KeyObject, sign } from 'node:crypto';
 
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import type { Secret } from '@svc/kit/diagnostics/secret.ts';
 import type { Chunks } from '@svc/kit/files/replace-file.ts';
 import { readSmallText } from '@svc/kit/files/read-text.ts';
 import { sha256Hex } from '@svc/kit/sha256.ts';
+import { encodeStatement, envelopeOf, preAuthentication, type Statement } from './statement.ts';
 
 /** A new key pair as files hold it. */
 export interface NewKeyPair {
@@ -58,15 +59,25 @@ function unusable(path: string, reason: string, hint = 'make a pair with svc key
 
 /** A bundle that signs the archive itself. `sha256` is over the same bytes. */
 export async function signWithKey(chunks: Chunks, sha256: string, key: KeyObject): Promise<string> {
-  const sign = createSign('sha256');
-  for await (const chunk of chunks) sign.update(chunk);
+  const signing = createSign('sha256');
+  for await (const chunk of chunks) signing.update(chunk);
   return JSON.stringify({
     mediaType: 'application/vnd.dev.sigstore.bundle.v0.3+json',
     verificationMaterial: { publicKey: { hint: fingerprintOf(createPublicKey(key)) } },
     messageSignature: {
       messageDigest: { algorithm: 'SHA2_256', digest: Buffer.from(sha256, 'hex').toString('base64') },
-      signature: sign.sign(key).toString('base64'),
+      signature: signing.sign(key).toString('base64'),
     },
+  });
+}
+
+/** A bundle with a statement, signed by a key. */
+export function signStatementWithKey(statement: Statement, key: KeyObject): string {
+  const payload = encodeStatement(statement);
+  return JSON.stringify({
+    mediaType: 'application/vnd.dev.sigstore.bundle.v0.3+json',
+    verificationMaterial: { publicKey: { hint: fingerprintOf(createPublicKey(key)) } },
+    dsseEnvelope: envelopeOf(payload, sign('sha256', preAuthentication(payload), key)),
   });
 }
 

@@ -8,7 +8,8 @@ import type { HttpClient } from '@svc/kit/net/http-client.ts';
 import { bodyOf } from '@svc/kit/net/request-run.ts';
 import { asJsonObject, asStrings, type JsonObject, parseJsonObject } from '@svc/protocol/json-object.ts';
 import { readErrorText } from '../sources/registry-source.ts';
-import type { IdentityToken, Predicate } from './ci-identity.ts';
+import type { IdentityToken } from './ci-identity.ts';
+import { encodeStatement, envelopeOf, preAuthentication, type Statement } from './statement.ts';
 
 /** The certificate authority and the log of the public instance of Sigstore. */
 export const publicServices = { authority: 'https://fulcio.sigstore.dev', log: 'https://rekor.sigstore.dev' } as const;
@@ -20,19 +21,9 @@ export interface SigningServices {
   readonly http: HttpClient;
 }
 
-/** What is stated of an archive. */
-export interface Statement {
-  /** The name of the file, for people. */
-  readonly name: string;
-  readonly sha256: string;
-  readonly predicate: Predicate;
-}
-
-const payloadType = 'application/vnd.in-toto+json';
-
 /** A bundle with a statement about an archive, signed as the job that the token is of. `E-REG-014` for whatever the services refuse. */
 export async function signKeyless(
-  { name, sha256, predicate }: Statement,
+  statement: Statement,
   identity: IdentityToken,
   services: SigningServices,
 ): Promise<string> {
@@ -40,31 +31,14 @@ export async function signKeyless(
   const publicPem = keys.publicKey.export({ type: 'spki', format: 'pem' }).toString();
   const proof = sign('sha256', Buffer.from(identity.subject), keys.privateKey);
   const certificate = await askCertificate({ identity, publicPem, proof }, services);
-  const payload = Buffer.from(
-    JSON.stringify({
-      _type: 'https://in-toto.io/Statement/v1',
-      subject: [{ name, digest: { sha256 } }],
-      predicateType: predicate.type,
-      predicate: predicate.content,
-    }),
-  );
-  const signature = sign('sha256', preAuthentication(payload), keys.privateKey);
-  const envelope = {
-    payload: payload.toString('base64'),
-    payloadType,
-    signatures: [{ sig: signature.toString('base64') }],
-  };
+  const payload = encodeStatement(statement);
+  const envelope = envelopeOf(payload, sign('sha256', preAuthentication(payload), keys.privateKey));
   const entry = await askEntry(envelope, certificate, services);
   return JSON.stringify({
     mediaType: 'application/vnd.dev.sigstore.bundle.v0.3+json',
     verificationMaterial: { certificate: { rawBytes: certificate.raw.toString('base64') }, tlogEntries: [entry] },
     dsseEnvelope: envelope,
   });
-}
-
-/** What is signed of an envelope: its type and its payload, each behind its length. */
-function preAuthentication(payload: Buffer): Buffer {
-  return Buffer.concat([Buffer.from(`DSSEv1 ${payloadType.length} ${payloadType} ${payload.length} `), payload]);
 }
 
 interface CertificateQuestion {

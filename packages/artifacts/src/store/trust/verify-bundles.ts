@@ -16,6 +16,7 @@ import {
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import { printable, shortened } from '@svc/kit/diagnostics/printable.ts';
 import type { Chunks } from '@svc/kit/files/replace-file.ts';
+import { sha256Hex } from '@svc/kit/sha256.ts';
 import { asJsonObject, parseJsonObject } from '@svc/protocol/json-object.ts';
 import { signatureLimits } from '@svc/protocol/registry-messages.ts';
 import type { TrustedKey } from '../../manifest/trust-policy.ts';
@@ -143,14 +144,16 @@ export class BundleVerifier {
 
   async #entity(
     bundle: Bundle,
-    { signs }: BundleOutline & { readonly kind: 'bundle' },
+    { signs, manifest }: BundleOutline & { readonly kind: 'bundle' },
     archive: SignedArchive,
   ): Promise<SignedEntity> {
     const entity = toSignedEntity(bundle);
     if (signs === 'statement') return entity;
     this.#readings += 1;
     if (this.#readings > mostReadings) throw new Error('there are too many signatures and keys to try');
-    const signed = new SignatureOfArchive(entity.signature.signature, archive.sha256, await digested(archive));
+    const { sha256, chunks } =
+      manifest === null ? archive : { sha256: sha256Hex(manifest), chunks: (): Chunks => [manifest] };
+    const signed = new SignatureOfArchive(entity.signature.signature, sha256, await digested({ sha256, chunks }));
     return { ...entity, signature: signed };
   }
 }
@@ -181,7 +184,7 @@ class SignatureOfArchive {
   }
 }
 
-async function digested({ chunks, sha256 }: SignedArchive): Promise<Verify> {
+async function digested({ chunks, sha256 }: Pick<SignedArchive, 'chunks' | 'sha256'>): Promise<Verify> {
   const verify = createVerify('sha256');
   const hash = createHash('sha256');
   for await (const chunk of chunks()) {

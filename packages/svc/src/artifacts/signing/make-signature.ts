@@ -5,9 +5,15 @@ import { createPublicKey } from 'node:crypto';
 
 import { loadTrustPolicy } from '@svc/artifacts/manifest/trust-policy.ts';
 import { ciIdentity, predicateOf } from '@svc/artifacts/store/trust/ci-identity.ts';
-import { fingerprintOf, readPrivateKey, signWithKey } from '@svc/artifacts/store/trust/key-pair.ts';
+import {
+  fingerprintOf,
+  readPrivateKey,
+  signStatementWithKey,
+  signWithKey,
+} from '@svc/artifacts/store/trust/key-pair.ts';
 import { publicServices, signKeyless } from '@svc/artifacts/store/trust/sign-keyless.ts';
 import type { Signer } from '@svc/artifacts/store/trust/signer.ts';
+import { type Statement, vouched } from '@svc/artifacts/store/trust/statement.ts';
 import { readTrustRoot } from '@svc/artifacts/store/trust/trust-root.ts';
 import { BundleVerifier } from '@svc/artifacts/store/trust/verify-bundles.ts';
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
@@ -31,6 +37,8 @@ export interface SigningRequest {
 export interface MadeSignature {
   readonly bundle: string;
   readonly signer: Signer;
+  /** A bundle with a statement about other bytes, by the same signer. */
+  readonly vouchFor: (subject: Pick<Statement, 'name' | 'sha256'>) => Promise<string>;
 }
 
 /** What the variable `SVC_KEY_PASSWORD` holds; null where it is empty. */
@@ -45,7 +53,11 @@ export async function makeSignature(request: SigningRequest, context: CommandCon
   if (keyFile === undefined) return await signAsJob(request, context);
   const key = readPrivateKey(resolve(context.cwd, keyFile), keyPassword(context));
   const bundle = await signWithKey(chunksOfFile(path), sha256, key);
-  return { bundle, signer: { kind: 'key', fingerprint: fingerprintOf(createPublicKey(key)) } };
+  return {
+    bundle,
+    signer: { kind: 'key', fingerprint: fingerprintOf(createPublicKey(key)) },
+    vouchFor: async (subject) => signStatementWithKey({ ...subject, predicate: vouched }, key),
+  };
 }
 
 async function signAsJob(request: SigningRequest, context: CommandContext): Promise<MadeSignature> {
@@ -65,7 +77,11 @@ async function signAsJob(request: SigningRequest, context: CommandContext): Prom
   );
   const archive = { sha256, chunks: () => chunksOfFile(path), bundles: [bundle] };
   const [verdict] = await new BundleVerifier(root, []).verify(archive, () => true);
-  if (verdict?.kind === 'valid') return { bundle, signer: verdict.signer };
+  if (verdict?.kind === 'valid') {
+    const vouchFor: MadeSignature['vouchFor'] = async (subject) =>
+      await signKeyless({ ...subject, predicate: vouched }, identity, { authority, log, http });
+    return { bundle, signer: verdict.signer, vouchFor };
+  }
   throw new Diagnostic(
     'E-REG-014',
     `the signature that ${authority} and ${log} made does not hold: ${verdict?.reason}`,

@@ -5,6 +5,7 @@ import * as z from 'zod/mini';
 import { listOf } from '@svc/kit/bounded-lists.ts';
 import { sha256Hex } from '@svc/kit/sha256.ts';
 import { parseJson } from '@svc/protocol/json-object.ts';
+import { archiveType, configType } from './archive-manifest.ts';
 
 export interface PulledDocument {
   readonly digest: string;
@@ -15,8 +16,6 @@ export interface PulledDocument {
 export const manifestType = 'application/vnd.oci.image.manifest.v1+json';
 export const indexType = 'application/vnd.oci.image.index.v1+json';
 export const artifactType = 'application/vnd.svc.artifact.v1';
-export const configType = 'application/vnd.svc.artifact.config.v1+json';
-export const archiveType = 'application/vnd.svc.artifact.archive.v1+zip';
 
 /** A component as other projects of WebAssembly keep it: exactly one layer, and a config that says what it needs. */
 const wasmConfigType = 'application/vnd.wasm.config.v0+json';
@@ -136,7 +135,8 @@ export function encodeManifest(facts: ArtifactFacts, config: Descriptor, archive
     mediaType: manifestType,
     artifactType,
     config,
-    layers: [archive],
+    // Tools that know nothing of artifacts name the file after it.
+    layers: [{ ...archive, annotations: { [titleKey]: `${facts.name}-${facts.version}.zip` } }],
     annotations: annotationsOf(facts.name, facts.version),
   });
 }
@@ -172,14 +172,16 @@ export function encodeComponent(
     mediaType: manifestType,
     config: config.descriptor,
     // Tools that know nothing of WebAssembly name the file after it.
-    layers: [{ ...layer.descriptor, annotations: { 'org.opencontainers.image.title': `${name}.wasm` } }],
+    layers: [{ ...layer.descriptor, annotations: { [titleKey]: `${name}.wasm` } }],
     annotations: annotationsOf(name, version),
   });
   return { manifest, blobs: [config, layer] };
 }
 
+const titleKey = 'org.opencontainers.image.title';
+
 function annotationsOf(name: string, version: string): object {
-  return { 'org.opencontainers.image.title': name, 'org.opencontainers.image.version': version };
+  return { [titleKey]: name, 'org.opencontainers.image.version': version };
 }
 
 /** The generic file, if any, stands first, the variants behind it by platform. */

@@ -9,8 +9,8 @@ import { archiveLimits } from '../../archive-entry.ts';
 import { type ArtifactRef, spell } from '../../artifact-ref.ts';
 import type { ArtifactSource, FetchedArchive } from '../../installed-artifact.ts';
 import type { LockedArtifact } from '../../lockfile.ts';
+import { archiveType } from './archive-manifest.ts';
 import {
-  archiveType,
   artifactType,
   type ArtifactFacts,
   decodeDocument,
@@ -29,11 +29,12 @@ import {
   type PulledDocument,
 } from './documents.ts';
 import type { OciLogin } from './logins.ts';
-import { type OciReference, type OciRepositoryName, tagOfVersion } from '../../../manifest/oci-reference.ts';
+import { ociPrefix, type OciReference, type OciRepositoryName, tagOfVersion } from '../../../manifest/oci-reference.ts';
 import { Mirror, type OciMirror } from './mirror.ts';
 import { foreignComponent, pushComponent, wasmTagOf } from './plain-wasm.ts';
 import { nothingAt, placeIn } from './reference-place.ts';
 import { OciRepository } from './repository.ts';
+import { bareBundle, withManifest } from '../../trust/signature-bundle.ts';
 
 export interface OciAccess {
   readonly http: HttpClient;
@@ -50,8 +51,17 @@ export interface OciPublication extends ArtifactFacts {
   readonly body: OutgoingBody;
   /** Bundles of signatures. They are uploaded before the version gets its tag. */
   readonly signatures: readonly string[];
+  /** Makes a bundle for the manifest, for which tools for such registries look; absent where nothing is signed now. */
+  readonly vouchFor?: ((subject: SignedSubject) => Promise<string>) | undefined;
   /** The bare component to publish beside it for clients of other projects, if wanted. */
   readonly component?: PlainComponent;
+}
+
+/** What a statement is of. */
+export interface SignedSubject {
+  /** For people. */
+  readonly name: string;
+  readonly sha256: string;
 }
 
 /** Limit for one version. */
@@ -88,11 +98,10 @@ export class OciSource implements ArtifactSource {
     await repository.pushBlob(config.descriptor, bodyOf(config.bytes));
     await repository.pushBlob(archive, body);
     const manifest = encodeManifest(publication, config.descriptor, archive);
-    if (publication.signatures.length > 0) await repository.pushDocument(manifest, null);
-    for (const bundle of publication.signatures) {
-      const { digest } = manifest.descriptor;
-      await repository.pushReferrer(digest, encodeSignature(bundle, manifest.descriptor));
-    }
+    const bundles = await this.#bundlesFor(publication, manifest, repository.label);
+    if (bundles.length > 0) await repository.pushDocument(manifest, null);
+    for (const bundle of bundles)
+      await repository.pushReferrer(manifest.descriptor.digest, encodeSignature(bundle, manifest.descriptor));
     // It comes before the tag of the version: after an interruption in between, publishing again works.
     if (publication.component !== undefined) {
       await pushComponent(repository, { tag: wasmTagOf(tag), ref: publication, component: publication.component });
@@ -106,6 +115,20 @@ export class OciSource implements ArtifactSource {
   async signatures({ name, version, sha256, from }: SignedArchive): Promise<readonly string[]> {
     const repository = this.#repository(name);
     return await signaturesIn(repository, digestIn(repository, from) ?? tagOfVersion(version), sha256);
+  }
+
+  /** Those of the archive, and of this manifest. One of another manifest would say nothing here. */
+  async #bundlesFor(
+    { signatures, vouchFor }: OciPublication,
+    { descriptor, bytes }: OciBlob,
+    name: string,
+  ): Promise<readonly string[]> {
+    const brought = signatures.flatMap((bundle) => {
+      const bare = bareBundle(bundle);
+      return bare === bundle || withManifest(bare, bytes) !== null ? [bare] : [];
+    });
+    const made = await vouchFor?.({ name: name.slice(ociPrefix.length), sha256: hexOf(descriptor) });
+    return made === undefined ? brought : [made, ...brought];
   }
 
   /** Returns the new digest of the tag. */
@@ -247,14 +270,16 @@ async function signaturesIn(
 ): Promise<readonly string[]> {
   const manifest = await manifestOf(repository, at, `sha256:${sha256}`);
   if (manifest === null) return [];
-  const referrers = await repository.referrers(manifest);
+  const referrers = await repository.referrers(manifest.digest);
   const bundles: string[] = [];
   for (const { digest } of perhapsSignatures(referrers).slice(0, signatureLimits.mostBundles)) {
     const document = await repository.document(digest);
     const bundle = document === null ? null : decodeSignature(document.bytes);
     if (bundle === null || bundle.size > signatureLimits.maxBundleBytes) continue;
     const bytes = await readUpTo(repository.openBlob(bundle).bytes, signatureLimits.maxBundleBytes);
-    if (bytes !== undefined) bundles.push(bytes.toString('utf8'));
+    if (bytes === undefined) continue;
+    const text = bytes.toString('utf8');
+    bundles.push(withManifest(text, manifest.bytes) ?? text);
   }
   return bundles;
 }
@@ -265,17 +290,17 @@ function perhapsSignatures(listed: readonly Descriptor[]): readonly Descriptor[]
   return [...listed.filter(({ artifactType: type = '' }) => isBundle(type)), ...unsaid];
 }
 
-/** The digest of the manifest under `at` whose layer has this digest. */
-async function manifestOf(repository: OciRepository, at: string, archive: string): Promise<string | null> {
+/** The manifest under `at` whose layer has this digest. */
+async function manifestOf(repository: OciRepository, at: string, archive: string): Promise<PulledDocument | null> {
   const found = await repository.document(at);
   if (found === null) return null;
   const document = decodeDocument(found.bytes, found.mediaType);
-  if (document.kind === 'archive') return document.archive.digest === archive ? found.digest : null;
+  if (document.kind === 'archive') return document.archive.digest === archive ? found : null;
   if (document.kind !== 'index') return null;
   for (const { digest } of document.manifests.slice(0, mostVariants)) {
     const variant = await repository.document(digest);
     const inner = variant === null ? null : decodeDocument(variant.bytes, variant.mediaType);
-    if (inner?.kind === 'archive' && inner.archive.digest === archive) return digest;
+    if (inner?.kind === 'archive' && inner.archive.digest === archive) return variant;
   }
   return null;
 }
@@ -294,13 +319,17 @@ function openArchive(repository: OciRepository, found: FoundDocument): FetchedAr
   const { bytes, discard, mayMend } = repository.openBlob(archive);
   return {
     platform,
-    sha256: archive.digest.slice('sha256:'.length),
+    sha256: hexOf(archive),
     size: archive.size,
     bytes,
     from: `${repository.label}@${digest}`,
     discard,
     instead: (fault) => (mayMend(fault) ? openArchive(repository.direct, found) : null),
   };
+}
+
+function hexOf({ digest }: Descriptor): string {
+  return digest.slice('sha256:'.length);
 }
 
 function foreign(where: string, found: string): Diagnostic {
