@@ -8,17 +8,20 @@ export function isWhole(input: string): boolean {
   return isObject(parseJson(input));
 }
 
-/** Whether both texts are the same arguments, one of them perhaps as a JSON text of its own. */
+/** Whether both texts are the same arguments to the digit, one of them perhaps as a JSON text of its own. */
 export function sameArguments(left: string, right: string): boolean {
-  return (
-    left.trim() === right.trim() ||
-    (isWhole(left) && JSON.stringify(parseJson(left)) === JSON.stringify(unwrapped(right)))
-  );
+  const other = unwrapped(right);
+  return left.trim() === right.trim() || (isWhole(left) && isWhole(other) && compact(left) === compact(other));
 }
 
-function unwrapped(input: string): unknown {
+function unwrapped(input: string): string {
   const value = parseJson(input);
-  return typeof value === 'string' ? parseJson(value) : value;
+  return typeof value === 'string' ? value : input;
+}
+
+/** JSON without the white space between its parts. */
+function compact(json: string): string {
+  return json.replace(/("(?:[^"\\]|\\.)*")|\s+/g, '$1');
 }
 
 const emptyBefore = /^\s*\{\s*\}(?=\s*\{)/;
@@ -27,8 +30,8 @@ const emptyBefore = /^\s*\{\s*\}(?=\s*\{)/;
 export function argumentsText(input: string): string {
   if (input.trim() === '') return '{}';
   const text = input.replace(emptyBefore, '');
-  const value = parseJson(text);
-  return typeof value === 'string' && isWhole(value) ? value : text;
+  const inner = unwrapped(text);
+  return isWhole(inner) ? inner : text;
 }
 
 /** The calls without those that came twice: with the same id, name and arguments. */
