@@ -99,6 +99,7 @@ export const capsuleKeys: Readonly<Record<string, string>> = {
   'artifacts[].from':
     'Where it comes from instead of the registry in use: github:<owner>/<repo>@<tag> or oci://<host>/<repository>.',
   'artifacts[].source': 'A local directory or archive to take it from instead of the registry.',
+  'artifacts[].tools': 'The tools of an MCP server that are offered, by their names; all that it lists where absent.',
   'artifacts[].env': 'Variables set for the program of a native tool or an MCP server, best ${VARIABLE} for a key.',
   'artifacts[].capabilities': 'Narrows what the capsule grants; a hook has only what is listed here. Not for skills.',
   'artifacts[].capabilities.filesystem': 'The part of the workdir this artifact sees.',

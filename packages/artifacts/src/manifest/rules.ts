@@ -115,6 +115,13 @@ function checkArtifacts(draft: Draft, findings: Findings): void {
         hint: 'remove the block',
       });
     }
+    if (runtime !== 'tool' && draft.has(...path, 'tools')) {
+      findings.add('E-MAN-003', `artifacts[${index}].tools is not allowed: it chooses tools of an MCP server`, {
+        path: [...path, 'tools'],
+        part: 'key',
+        hint: 'remove the list',
+      });
+    }
     checkPlace(draft, path, findings);
     if (typeof name !== 'string') return;
     if (seen.has(name)) {

@@ -17,6 +17,7 @@ import { RefusedRequests } from '@svc/session/files/refused-requests.ts';
 import { backgroundEnds, residueOf } from '@svc/session/loop/background-ends.ts';
 import type { Conversations } from '@svc/session/loop/conversations.ts';
 import { EventStream } from '@svc/session/stream/event-stream.ts';
+import type { Tool } from '@svc/session/tools/tool.ts';
 import { gatedTool } from '@svc/session/gate/gated.ts';
 import { FrameStore } from '@svc/session/stream/frame-store.ts';
 import { Session } from '@svc/session/session.ts';
@@ -116,7 +117,8 @@ export async function openSession(asked: OpenSessionRequest): Promise<OpenSessio
     const peerFiles = await peerFilesOf(open, directories);
     closing.push(() => peerFiles.close());
     const peerTools = peerFiles.tools.map((tool) => gatedTool(tool, gate));
-    const inventory = new Inventory([...staged.tools, ...peerTools], systemClock, launch.redactor);
+    const tools = await takenTools([...staged.tools, ...peerTools], open);
+    const inventory = new Inventory(tools, systemClock, launch.redactor);
     const kept = await conversationsOf(open, directories);
     if (kept !== null) closing.push(kept.close);
     const telemetry = await openTelemetry(open);
@@ -147,6 +149,17 @@ export async function openSession(asked: OpenSessionRequest): Promise<OpenSessio
 }
 
 /** Returns null, and loads nothing, when the environment does not ask for telemetry. */
+/** The tools that providers take; a warning says which they do not. */
+async function takenTools(all: readonly Tool[], { onWarning }: OpenSessionRequest): Promise<readonly Tool[]> {
+  if (all.length <= plainlyFew) return all;
+  const { tools, warning } = (await import('../stage/tool-limit.ts')).limitedTools(all);
+  if (warning !== null) onWarning(warning);
+  return tools;
+}
+
+/** So few are taken without a look. */
+const plainlyFew = 100;
+
 async function openTelemetry(open: OpenSessionRequest): Promise<SessionTelemetry | null> {
   if (!asksForTelemetry(open.request.telemetryEnv)) return null;
   return new (await import('./telemetry/session-telemetry.ts')).SessionTelemetry(open);

@@ -1,6 +1,7 @@
 /** Starts the MCP servers of a session. */
 
 import type { InstalledArtifact } from '@svc/artifacts/store/installed-artifact.ts';
+import { sha256Hex } from '@svc/kit/sha256.ts';
 import { systemClock } from '@svc/kit/system-clock.ts';
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import type { LogBudget } from '@svc/kit/log-budget.ts';
@@ -45,15 +46,18 @@ export class SessionServers {
    * The tools that the server of an artifact listed when it was last asked. One that was never asked is started and asked, and goes on
    * running; `E-RUN-036` when it does not answer, or not before the session is asked to stop.
    */
-  async tools({ manifest, sha256 }: InstalledArtifact, place: ServerPlace): Promise<readonly Tool[]> {
+  async tools({ entry, manifest, sha256 }: InstalledArtifact, place: ServerPlace): Promise<readonly Tool[]> {
     const { name, description } = manifest;
-    const kept = await this.#kept.read(sha256);
+    const chosen = entry.tools ?? null;
+    // Of the same server, another choice is another list.
+    const key = chosen === null ? sha256 : sha256Hex(`${sha256} ${chosen.join(' ')}`);
+    const kept = await this.#kept.read(key);
     const { sessionDirectory, logs, cutBefore, onWarning } = this.#deps;
     const onChange = (live: ListedTools, change: string | null): void => {
-      this.#keep(sha256, live);
+      this.#keep(key, live);
       if (change !== null) onWarning(changed(name, change));
     };
-    const common = { name, sessionDirectory, logs, cutBefore, version, clock: systemClock, onChange };
+    const common = { name, chosen, sessionDirectory, logs, cutBefore, version, clock: systemClock, onChange };
     const server = new ToolServer({ ...common, ...place }, kept);
     this.#servers.push(server);
     const offered = await this.#untilStop(server);
@@ -62,8 +66,10 @@ export class SessionServers {
       throw silent(name, offered.kind === 'refused' ? `could not be started: ${offered.reason}` : offered.reason);
     }
     const { tools, leftOut } = offered.value;
-    if (kept === null && tools.length + leftOut.length > 0) this.#keep(sha256, offered.value);
+    if (kept === null && tools.length + leftOut.length > 0) this.#keep(key, offered.value);
     if (leftOut.length > 0 || tools.length === 0) onWarning(partlyOffered(name, offered.value));
+    const missing = (chosen ?? []).filter((each) => !tools.some((tool) => tool.name === each));
+    if (missing.length > 0 && leftOut.length === 0) onWarning(notListed(name, missing));
     return createMcpTools({ name, description, server, listed: tools });
   }
 
@@ -98,6 +104,11 @@ function silent(name: string, reason: string): Diagnostic {
   const [what = '', ...hints] = reason.split('\n');
   const message = `the server of ${name} did not list its tools: it ${what}`;
   return new Diagnostic('E-RUN-036', message, hints.length === 0 ? {} : { hint: hints.join(' ') });
+}
+
+function notListed(name: string, missing: readonly string[]): Diagnostic {
+  const message = `the server of ${name} lists no tool ${missing.slice(0, mostSentences).join(', ')}`;
+  return new Diagnostic('W-RUN-006', message, { hint: `artifacts[].tools of ${name} names what it does not have` });
 }
 
 const mostSentences = 10;

@@ -191,6 +191,7 @@ async function toolsOf(artifact: InstalledArtifact, parts: StageParts): Promise<
     return [createSkillTool({ name, description, text: artifact.skillText ?? '' })];
   }
   if (runtime !== 'tool') return [];
+  refuseChoice(artifact);
   switch (artifact.manifest.implementation) {
     case 'wasm':
       refuseVariables(artifact);
@@ -200,6 +201,13 @@ async function toolsOf(artifact: InstalledArtifact, parts: StageParts): Promise<
     case 'mcp':
       return await (await import('./stage-programs.ts')).mcpTools(artifact, parts);
   }
+}
+
+/** `E-MAN-003`: an artifact that is one tool leaves nothing to choose. */
+function refuseChoice({ entry: { name, tools }, manifest }: InstalledArtifact): void {
+  if (tools === undefined || manifest.implementation === 'mcp') return;
+  const message = `artifacts[].tools of ${name} is not allowed: it is no MCP server`;
+  throw new Diagnostic('E-MAN-003', message, { hint: 'remove the list, or the entry where its tool is not wanted' });
 }
 
 /** `E-MAN-003`: a component sees the variables of `env.allow` alone. */

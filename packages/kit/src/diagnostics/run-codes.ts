@@ -169,7 +169,7 @@ export const runCodes = {
   'W-RUN-006': {
     title: 'not all tools of an MCP server are offered',
     explanation:
-      'A server may list at most 128 tools, with names of the protocol, each name once, and with input schemas that can be used and are not too large. The message says what was left out; svc list --json names each tool of it with the reason.',
+      'All tools of a capsule together are at most 128, for providers take no more: artifacts[].tools chooses those of a server. A server may list at most 128 tools, with names of the protocol, each name once, and with input schemas that can be used and are not too large. The message says what was left out; svc list --json names each tool of it with the reason.',
   },
   'W-RUN-007': {
     title: 'the tools of an MCP server are not those it listed before',

@@ -169,6 +169,13 @@ describe('what a server lists', () => {
     expect(listed).toEqual({ tools: [{ name: 'a', description: '', inputSchema: offered }], leftOut: [] });
   });
 
+  it('offers the tools that the manifest chooses, before any limit', async () => {
+    const many = Array.from({ length: 300 }, (_, index) => tool(`t${index}`));
+    const { tools, leftOut: without } = await checkListed(many, still, ['t299', 't5', 'nope']);
+    expect(tools.map(({ name }) => name)).toEqual(['t5', 't299']);
+    expect(without).toEqual([]);
+  });
+
   it('loses a tool with a schema larger than 64 Ki characters', async () => {
     const inputSchema = { type: 'object', description: 'x'.repeat(64 * 1024) };
     expect(await leftOut(tool('a', { inputSchema }))).toEqual([

@@ -50,12 +50,21 @@ const fitName = /^[A-Za-z0-9_.-]{1,128}$/;
 
 /**
  * The tools that a session can offer, in the order of the server; whatever a server writes, their number and their size are bounded, and
- * a provider can be sent each schema. Texts keep no invisible characters.
+ * a provider can be sent each schema. Texts keep no invisible characters. Only those that the manifest has `chosen` count, where it does.
  */
-export async function checkListed(listed: readonly unknown[], clock: Pick<Clock, 'monotonicMs'>): Promise<ListedTools> {
+export async function checkListed(
+  listed: readonly unknown[],
+  clock: Pick<Clock, 'monotonicMs'>,
+  chosen: readonly string[] | null = null,
+): Promise<ListedTools> {
   const check = new ListCheck(clock);
-  for (const tool of listed) await check.take(tool);
+  for (const tool of listed) if (chosen === null || isChosen(tool, chosen)) await check.take(tool);
   return check.result();
+}
+
+function isChosen(tool: unknown, chosen: readonly string[]): boolean {
+  const name = isJsonObject(tool) ? tool['name'] : null;
+  return typeof name === 'string' && chosen.includes(name);
 }
 
 class ListCheck {

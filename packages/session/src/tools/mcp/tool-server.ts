@@ -34,6 +34,8 @@ export interface ToolServerSettings {
   readonly hiddenIn?: (said: string) => string | null;
   /** The hosts that a proxy has refused it since it was last asked, a clause each; absent where no proxy decides. */
   readonly takeRefused?: () => readonly string[];
+  /** The tools that the manifest chooses; null where it offers all. */
+  readonly chosen?: readonly string[] | null;
   /** Long answers are kept in its `logs/`. */
   readonly sessionDirectory: string;
   /** The bytes that all logs of the session may still take. */
@@ -205,7 +207,7 @@ export class ToolServer {
     const answer = await connection.list(limits);
     if (answer.kind === 'failed') return answer;
     const { tools, isCut } = answer.value;
-    const checked = await checkListed(tools, this.#settings.clock);
+    const checked = await checkListed(tools, this.#settings.clock, this.#settings.chosen);
     const listed = isCut ? { ...checked, leftOut: [...checked.leftOut, cutList] } : checked;
     const change = this.#offered === null ? null : changeOf(this.#offered, listed);
     if (change !== this.#change) {
