@@ -104,6 +104,7 @@ const known: Readonly<Record<string, Readonly<Partial<Record<Reader, Way>>>>> = 
   'doors/callers/callers.ts': { timer: 'around' },
   'doors/a2a/methods.ts': { clock: 'around' },
   'doors/a2a/push/push-configs.ts': { chance: 'unseen' },
+  'doors/open-doors.ts': { clock: 'around' },
   'doors/mcp/client-sessions.ts': { duration: 'around', chance: 'around' },
   'doors/mcp/mcp-door.ts': { chance: 'around' },
   'doors/openai/openai-door.ts': { clock: 'around' },

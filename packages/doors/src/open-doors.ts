@@ -22,7 +22,7 @@ export class OpenDoors {
   #openAi: OpenAiDoor | null = null;
 
   constructor(session: DoorSession, facts: DoorFacts) {
-    this.card = cardReplies({ card: session.card, facts });
+    this.card = cardReplies({ card: session.card, facts }, session.session.clock.now());
     this.#session = session;
     this.#facts = facts;
   }

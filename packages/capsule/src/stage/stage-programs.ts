@@ -96,7 +96,7 @@ export async function mcpTools(artifact: InstalledArtifact, parts: StageParts): 
   const { words, reads, hiddenIn } = namedFiles(artifact, parts);
   const program = await programOf(artifact, parts);
   const refused = new RefusedHosts();
-  const process = await toolProcess(parts, `mcp-${name}`, {
+  const settings = await toolProcess(parts, `mcp-${name}`, {
     own: grants,
     reads: [...reads, ...program.reads],
     set: artifact.entry.env,
@@ -105,12 +105,12 @@ export async function mcpTools(artifact: InstalledArtifact, parts: StageParts): 
   const lost =
     launch.scope.containment.achieved === 'advisory'
       ? null
-      : withoutRegistry(words[0] ?? '', process.env, grants.networkAllow);
+      : withoutRegistry(words[0] ?? '', settings.env, grants.networkAllow);
   return await (
     await servers()
   ).tools(artifact, {
-    ...process,
-    env: { ...lost?.env, ...process.env },
+    ...settings,
+    env: { ...lost?.env, ...settings.env },
     command: program.path,
     args: words.slice(1),
     hiddenIn: (said) => hiddenIn(said) ?? lost?.explain(said) ?? null,

@@ -80,11 +80,11 @@ function unsignedCard({ card, facts }: Described, taught: readonly Json[]): Json
 /** A card of one session does not change; the next session on the same port has another. */
 const maxAgeSecs = 60;
 
-/** The answer of `GET /.well-known/agent-card.json`: 304 to a client that has it. */
-export function cardReplies(described: Described): (request: Pick<RequestHead, 'headers'>) => Reply {
+/** The answer of `GET /.well-known/agent-card.json`, of a card made at `madeMs`: 304 to a client that has it. */
+export function cardReplies(described: Described, madeMs: number): (request: Pick<RequestHead, 'headers'>) => Reply {
   const text = JSON.stringify(publicCard(described));
   const etag = `"${sha256Hex(text).slice(0, 32)}"`;
-  const headers = { 'cache-control': `max-age=${maxAgeSecs}`, etag, 'last-modified': new Date().toUTCString() };
+  const headers = { 'cache-control': `max-age=${maxAgeSecs}`, etag, 'last-modified': new Date(madeMs).toUTCString() };
   const reply: Reply = { kind: 'json', status: 200, text, headers };
   return (request) => (singleHeader(request.headers['if-none-match']) === etag ? emptyReply(304, headers) : reply);
 }
