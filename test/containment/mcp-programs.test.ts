@@ -1,7 +1,12 @@
-import { chmodSync, mkdirSync, symlinkSync } from 'node:fs';
+import { execFileSync } from 'node:child_process';
+import { createHash } from 'node:crypto';
+import { chmodSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, type TestContext } from 'vitest';
 
 import type { Workspace } from '../support/workspace.ts';
 import { asOneself, type ContainedOptions, type ScriptedCall } from './contained-capsule.ts';
@@ -91,6 +96,35 @@ const options: ContainedOptions = {
   },
 };
 
+/** A registry of one package, `made-server`, whose program has a name of its own and starts with what its own folder holds. */
+async function openRegistry(context: TestContext): Promise<{ readonly port: number; readonly asked: string[] }> {
+  const folder = mkdtempSync(join(tmpdir(), 'svc-registry-'));
+  const manifest = { name: 'made-server', version: '1.2.3', type: 'module', bin: { 'made-program': 'cli.js' } };
+  const own = `writable(process.argv[1]) + ' ' + process.argv.slice(2)`;
+  const look = `const writable = (path) => { try { appendFileSync(path, ''); return 'writable'; } catch { return 'kept'; } };`;
+  mkdirSync(join(folder, 'package'));
+  writeFileSync(join(folder, 'package/package.json'), JSON.stringify(manifest));
+  writeFileSync(join(folder, 'package/cli.js'), server(`import { appendFileSync } from 'node:fs';\n${look}`, own), {
+    mode: 0o755,
+  });
+  execFileSync('tar', ['-czf', 'made.tgz', 'package'], { cwd: folder });
+  const tarball = readFileSync(join(folder, 'made.tgz'));
+  rmSync(folder, { recursive: true });
+  const integrity = `sha512-${createHash('sha512').update(tarball).digest('base64')}`;
+  const asked: string[] = [];
+  const registry = createServer(({ url = '', headers }, response) => {
+    asked.push(url);
+    if (url.endsWith('.tgz')) return void response.end(tarball);
+    const dist = { tarball: `http://${headers.host}/made.tgz`, integrity };
+    const versions = { '1.2.3': { ...manifest, dist } };
+    response.setHeader('content-type', 'application/json');
+    response.end(JSON.stringify({ name: 'made-server', 'dist-tags': { latest: '1.2.3' }, versions }));
+  });
+  await new Promise<void>((resolve) => registry.listen(0, '127.0.0.1', resolve));
+  context.onTestFinished(() => void registry.close());
+  return { port: (registry.address() as AddressInfo).port, asked };
+}
+
 describe.each(asOneself)('the server of an artifact in $name', (setup) => {
   const capsule = useCapsule(setup, options);
 
@@ -124,6 +158,38 @@ describe.each(asOneself)('the server of an artifact in $name', (setup) => {
     });
     await expect(starting).rejects.toThrow(
       /error\[E-RUN-036\]: the server of far did not list its tools: it exited with status 1\nhint: npx installs from registry\.npmjs\.org, which capabilities\.network\.allow does not list for it/,
+    );
+  });
+
+  it('comes from the registry that npx is granted, into a cache that it cannot write, and stays there', async (context) => {
+    needsPrograms(context, 'npx', 'npm', 'tar');
+    const { port, asked } = await openRegistry(context);
+    const one = await openCapsule(context, setup, {
+      calls: [tell('made'), tell('again')],
+      manifest: `artifacts:
+  - { name: made, version: 1.0.0, source: ./made, env: { npm_config_registry: "http://127.0.0.1:${port}/" } }
+  - { name: again, version: 1.0.0, source: ./again, env: { npm_config_registry: "http://127.0.0.1:${port}/" } }
+`,
+      capabilities: `shell: { allow: [npx] }\nnetwork: { allow: ["127.0.0.1:${port}"] }`,
+      files: {
+        ...artifact('made', 'npx', '-y', 'made-server@1.2.3', '--all'),
+        ...artifact('again', 'npx', '--yes', 'made-server@1.2.3'),
+        'work/keep': '',
+      },
+      args: ['--workdir', 'work'],
+    });
+    expect((await one.result('made')).text).toBe('kept --all');
+    expect((await one.result('again')).text).toBe('kept ');
+    expect(asked).toEqual(['/made-server', '/made.tgz']);
+    const absent = openCapsule(context, setup, {
+      calls: [],
+      manifest: `artifacts: [{ name: made, version: 1.0.0, source: ./made, env: { npm_config_registry: "http://127.0.0.1:${port}/" } }]\n`,
+      capabilities: `shell: { allow: [npx] }\nnetwork: { allow: ["127.0.0.1:${port}"] }`,
+      files: { ...artifact('made', 'npx', '-y', 'made-server@9.9.9'), 'work/keep': '' },
+      args: ['--workdir', 'work'],
+    });
+    await expect(absent).rejects.toThrow(
+      /E-RUN-036\]: the server of made could not be installed from made-server@9\.9\.9: npm exited with status 1\nhint: .*ETARGET/,
     );
   });
 

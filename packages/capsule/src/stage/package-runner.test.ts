@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 
 import { destinationOf, type NetworkDestination } from '@svc/kit/net/network-destination.ts';
-import { withoutRegistry } from './package-runner.ts';
+import { npxCommand, withoutRegistry } from './package-runner.ts';
 
 function allow(...urls: readonly string[]): readonly NetworkDestination[] {
   return urls.flatMap((url) => destinationOf(new URL(url)) ?? []);
@@ -17,6 +17,37 @@ it('withoutRegistry knows what npx and uvx install from, and only where they can
   const own = { npm_config_registry: 'http://npm.example:8080/' };
   expect(withoutRegistry('npx', own, allow('http://npm.example:8080'))).toBeNull();
   expect(withoutRegistry('npx', { npm_config_registry: 'none' }, [])?.explain('')).toContain('registry.npmjs.org');
+});
+
+it('npxCommand reads a package of a registry, and nothing that is an option, a path or an address', () => {
+  const read = (...words: readonly string[]): unknown => npxCommand(['npx', '-y', ...words]);
+  expect(read('@a/b-c@1.2.3', '--all')).toEqual({
+    name: '@a/b-c',
+    spec: '@a/b-c@1.2.3',
+    isExact: true,
+    args: ['--all'],
+  });
+  expect(read('b')).toEqual({ name: 'b', spec: 'b', isExact: false, args: [] });
+  expect(read('b@^1.0.0')).toMatchObject({ isExact: false });
+  for (const spec of [
+    '',
+    '-p',
+    '--call',
+    '.',
+    '..',
+    './b',
+    '../b',
+    '/b',
+    '@a/../b',
+    'a/b',
+    'git+ssh://x',
+    'http://x',
+    'b@file:x',
+    'b c',
+  ])
+    expect(read(spec), spec).toBeNull();
+  expect(npxCommand(['npx', 'b'])).toBeNull();
+  expect(npxCommand(['npm', '-y', 'b'])).toBeNull();
 });
 
 it('withoutRegistry explains an end that names the registry, and a silent one', () => {

@@ -50,3 +50,22 @@ export function withoutRegistry(
   const explanation = `${program} installs from ${host}, which capabilities.network.allow does not list for it: list it, or install the server beforehand`;
   return { env: runner.asksOnce, explain: (said) => (said === '' || said.includes(host) ? explanation : null) };
 }
+
+/** A package of a registry, with a version, a range or a tag: no path, no address, no option. */
+const packageSpec = /^((?:@[a-z0-9][\w.~-]*\/)?[a-z0-9][\w.~-]*)(?:@([\w.^~<>=-]+))?$/i;
+const exactVersion = /^\d+\.\d+\.\d+(?:[-+][\w.+-]+)?$/;
+
+export interface NpxCommand {
+  readonly name: string;
+  readonly spec: string;
+  readonly isExact: boolean;
+  /** For the server. */
+  readonly args: readonly string[];
+}
+
+/** Reads `npx -y <package> <arguments>`; null for any other command. */
+export function npxCommand([program, yes, spec = '', ...args]: readonly string[]): NpxCommand | null {
+  const [, name, version = ''] = packageSpec.exec(spec) ?? [];
+  if (program !== 'npx' || (yes !== '-y' && yes !== '--yes') || name === undefined) return null;
+  return { name, spec, isExact: exactVersion.test(version), args };
+}

@@ -7,6 +7,7 @@ import type { ArtifactGrants } from '@svc/artifacts/grants/artifact-grants.ts';
 import type { InstalledArtifact } from '@svc/artifacts/store/installed-artifact.ts';
 import { serverFile } from '@svc/artifacts/manifest/schema.ts';
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
+import { systemClock } from '@svc/kit/system-clock.ts';
 import { makeDirectory } from '@svc/kit/files/make-directories.ts';
 import { ioFault } from '@svc/kit/files/io-fault.ts';
 import { writeTemporary } from '@svc/kit/files/replace-file.ts';
@@ -16,7 +17,8 @@ import { createNativeTool } from '@svc/session/tools/native-tool.ts';
 import type { Tool } from '@svc/session/tools/tool.ts';
 import { localProgram } from '../launch/local-program.ts';
 import { hiddenIn, type OperatorCommand, operatorFiles, type OperatorPlaces } from '../launch/operator-files.ts';
-import { withoutRegistry } from './package-runner.ts';
+import type { InstalledServer } from './installed-server.ts';
+import { npxCommand, withoutRegistry } from './package-runner.ts';
 import { RefusedHosts } from './refused-hosts.ts';
 import { toolProcesses, type StageParts, grantsOf } from './stage-parts.ts';
 import type { ProgramOwner } from './program-logs.ts';
@@ -94,7 +96,8 @@ export async function mcpTools(artifact: InstalledArtifact, parts: StageParts): 
   const { name } = artifact.manifest;
   const grants = grantsOf(launch, name);
   const { words, reads, hiddenIn } = namedFiles(artifact, parts);
-  const program = await programOf(artifact, parts);
+  const named = await programOf(artifact, parts);
+  const program = (await npxServer(artifact, parts)) ?? { ...named, args: words.slice(1) };
   const refused = new RefusedHosts();
   const settings = await toolProcess(parts, `mcp-${name}`, {
     own: grants,
@@ -112,10 +115,31 @@ export async function mcpTools(artifact: InstalledArtifact, parts: StageParts): 
     ...settings,
     env: { ...lost?.env, ...settings.env },
     command: program.path,
-    args: words.slice(1),
+    args: program.args,
     hiddenIn: (said) => hiddenIn(said) ?? lost?.explain(said) ?? null,
     takeRefused: () => refused.take(),
     deadlineMs: grants.deadlineSecs * 1000,
+  });
+}
+
+/** Returns null unless the command is `npx -y <package>` and its registry is granted. */
+async function npxServer(artifact: InstalledArtifact, parts: StageParts): Promise<InstalledServer | null> {
+  const { launch, processes } = parts;
+  const { name, command = [] } = artifact.manifest;
+  const wanted = npxCommand(command);
+  const own = grantsOf(launch, name);
+  const env = { ...processes.environment(own.envAllow), ...artifact.entry.env };
+  if (wanted === null || withoutRegistry('npx', env, own.networkAllow) !== null) return null;
+  const installing = { ...toolProcesses(own, launch.grants, []), commands: ['npm'], writable: true };
+  const { installedServer } = await import('./installed-server.ts');
+  return await installedServer({
+    artifact: name,
+    wanted,
+    cacheDir: join(processes.home, '.svc', 'cache'),
+    nowMs: systemClock.now(),
+    env,
+    launcherFor: (directory) => processes.launcher({ ...installing, writes: [directory] }),
+    deadlineMs: own.deadlineSecs * 1000,
   });
 }
 
