@@ -34,7 +34,7 @@ const noSubject = new RegExp(
 const noVerb = /^(?:is|are|was|were|be|of|that|and|but|or|none|told|tells?|hears?)\b/;
 
 /** The place of a test in its file, then a quote, then its title. Tests in the first column have no `describe` that gives them a subject. */
-const call = String.raw`(?:it|test)(?:\.(?:each|for|skipIf|runIf)\([^]*?\)|\.\w+)?\(\s*(['"\`])((?:\\.|(?!\1)[^])*)\1`;
+const call = String.raw`(?:it|test)(?:\.(?:each|for|skipIf|runIf)(?:<[^]*?>)?\([^]*?\)|\.\w+)?\(\s*(['"\`])((?:\\.|(?!\1)[^])*)\1`;
 const topLevel = new RegExp(`^${call}`, 'gm');
 const within = new RegExp(`^ +${call}`, 'gm');
 
@@ -103,6 +103,12 @@ it('the patterns find what they are for, and nothing else', () => {
     "it('hooks are x')",
   ];
   expect(titles.flatMap(titlesWithoutSubject).map((found) => found.slice(3, 7))).toEqual(['is x', 'take', 'says']);
-  const nested = ["  it('is x', f)", "  it('of x is y', f)", "  it('says x', f)", "it('is top', f)"];
-  expect(nested.flatMap(titlesWithoutVerb).map((found) => found.slice(3, 7))).toEqual(['is x', 'of x']);
+  const nested = [
+    "  it('is x', f)",
+    "  it.each<[string, () => void]>([\n  ])('are x', f)",
+    "  it('of x is y', f)",
+    "  it('says x', f)",
+    "it('is top', f)",
+  ];
+  expect(nested.flatMap(titlesWithoutVerb).map((found) => found.slice(3, 7))).toEqual(['is x', 'are ', 'of x']);
 });

@@ -52,7 +52,7 @@ describe('a recording of an async hook', () => {
   it.each<[string, string, object, Readonly<Record<string, string>>, RegExp]>([
     ['answered nothing', 'null', { data: 'null' }, {}, /holds what no session has met/],
     ['answered more than there is memory for', many, { file: true }, { [sha256Hex(many)]: many }, /more values than/],
-  ])('that %s fails, and the others still run', async (_, text, rest, bodies, why) => {
+  ])('fails when it %s, and the others still run', async (_, text, rest, bodies, why) => {
     await writeRecording(watched, 'bad', withOutcome(recorded, text, rest), bodies);
     const tested = await svc(watched, ['test']);
     expect(tested.stdout).toMatch(/^ok +good$/m);
