@@ -28,7 +28,7 @@ describe.skipIf(typeof model === 'string')(
 
     function workspaceOf(files: Readonly<Record<string, string>>): Workspace {
       const workspace = makeWorkspace(files);
-      onTestFinished(workspace.remove);
+      onTestFinished(() => workspace.remove());
       return workspace;
     }
 

@@ -17,7 +17,7 @@ export interface RealModel {
   /** Scheme, host and port. */
   readonly endpoint: string;
   /** Whether the server is generating. */
-  isBusy(): Promise<boolean>;
+  readonly isBusy: () => Promise<boolean>;
   close(): Promise<void>;
 }
 
