@@ -31,8 +31,9 @@ lifecycle: { task_acceptance: queue, after_task: sleep, conversation: threaded }
 
 describe('an agent kit', () => {
   it('reads answers, streams and failures of a capsule, and goes on a conversation', async () => {
-    const { folder, remove } = makeWorkspace({});
-    onTestFinished(() => remove());
+    const workspace = makeWorkspace({});
+    onTestFinished(() => workspace.remove());
+    const { folder } = workspace;
     writeFileSync(join(folder, 'package.json'), JSON.stringify({ type: 'module', dependencies: kits }));
     const options = ['--ignore-scripts', '--engine-strict=false', '--no-audit', '--no-fund'];
     await run('npm', ['install', ...options], { cwd: folder });
