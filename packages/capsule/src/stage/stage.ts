@@ -20,6 +20,7 @@ import { gatedCapsuleSteps, gatedDriver, gatedTool } from '@svc/session/gate/gat
 import type { CutBefore } from '@svc/session/tools/captured-output.ts';
 import { createSkillTool } from '@svc/session/tools/skill-tool.ts';
 import { createWasmTool } from '@svc/session/tools/wasm-tool.ts';
+import { toolchainVariables } from '@svc/sandbox/toolchain-variables.ts';
 import type { PreparedLaunch } from '../launch/prepare.ts';
 import type { LateGrantUsage } from './late-grant-usage.ts';
 import type { ProgramLogs, ProgramLogsSettings } from './program-logs.ts';
@@ -232,9 +233,10 @@ async function shellTools(parts: StageParts): Promise<readonly Tool[]> {
   const { shellAllow, envAllow } = launch.grants;
   if (shellAllow.length === 0) return [];
   const { createShellTools } = await import('@svc/session/tools/shell-tool.ts');
+  const grants = capsuleProcesses(launch.grants);
   return createShellTools(shellAllow, {
-    launcher: processes.launcher({ ...capsuleProcesses(launch.grants), ...launch.project?.grant }),
-    env: processes.environment(envAllow),
+    launcher: processes.launcher({ ...grants, ...launch.project?.grant }),
+    env: { ...toolchainVariables(grants, directories.workdir), ...processes.environment(envAllow) },
     sessionDirectory: directories.session,
     logs,
     cutBefore: cutBeforeOf(launch),

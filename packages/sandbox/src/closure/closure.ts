@@ -108,12 +108,34 @@ export function findCommand(files: FileCollection, name: string, searchPath: rea
 /** `path`, or the program behind it when it is a pyenv shim; null, with a problem, when nothing stands behind one. */
 export function withoutShim(files: FileCollection, path: string, searchPath: readonly string[]): string | null {
   const walk = files.find(path);
+  if (walk !== null && basename(walk.path) === 'rustup') return behindRustup(files, path, walk.path);
   const shim = walk === null ? null : resolvePyenvShim(files, walk);
   if (walk === null || shim === null) return path;
   const behind = programBehind(files, shim, basename(path), searchPath);
   if (behind === null) files.problem(`${path} is a pyenv shim, and ${shim.root}/version names no version that has it`);
   else files.link({ path: walk.path, target: behind });
   return behind;
+}
+
+/**
+ * What rustup starts by the name of one of its proxies: the program of the default toolchain. `rust-toolchain.toml` is the agent's to write. Directories are
+ * where rustup makes them, in a home or as images have them.
+ */
+function behindRustup(files: FileCollection, path: string, proxy: string): string | null {
+  const name = basename(path);
+  if (name === 'rustup') return path;
+  const above = dirname(dirname(dirname(proxy)));
+  for (const home of [`${above}/.rustup`, `${above}/rustup`]) {
+    const toolchain = /^default_toolchain = "([A-Za-z0-9][A-Za-z0-9._-]*)"$/m.exec(
+      smallText(files, `${home}/settings.toml`) ?? '',
+    )?.[1];
+    const behind = files.find(`${home}/toolchains/${toolchain ?? ''}/bin/${name}`);
+    if (toolchain === undefined || behind?.kind !== 'file' || !behind.executable) continue;
+    files.link({ path: `${files.find(dirname(path))?.path ?? dirname(path)}/${name}`, target: behind.path });
+    return behind.path;
+  }
+  files.problem(`${path} is a proxy of rustup, whose default toolchain does not have it`);
+  return null;
 }
 
 function programBehind(

@@ -213,6 +213,13 @@ export class LoadedLibraries {
     return found.length > 0;
   }
 
+  /** As `open`, for a library that stays: others find it by its own name afterwards. */
+  openFirst(wanted: string): void {
+    for (const { elf } of this.#search.find(wanted, this.#program))
+      if (elf.soname !== null) this.#names.add(elf.soname);
+    this.open(wanted);
+  }
+
   /** In the order of the loader: what is loaded under a name already is not looked for again. */
   #load(queue: LoadedObject[], names: Set<string>): void {
     for (const object of queue) {

@@ -11,7 +11,8 @@ import {
   findCommand,
   withoutShim,
 } from './closure.ts';
-import { type Profile, profiles, type PathPattern } from './profiles.ts';
+import type { PathPattern, Profile } from './profile.ts';
+import { profiles } from './profiles.ts';
 
 /**
  * All that a process may open so that each of `programs`, absolute paths, can run and do its work: the baseline, closures
@@ -83,11 +84,13 @@ class ProfiledCommands {
 
   #apply(profile: Profile, { walk, libraries }: StartedProgram): void {
     const files = this.#files;
+    const program = profile.home === undefined ? walk : namesAtHome(files, profile.home, walk);
     const paths = (patterns: readonly string[] = []): string[] =>
-      patterns.flatMap((pattern) => matchingPaths(files, pattern, walk));
+      patterns.flatMap((pattern) => matchingPaths(files, pattern, program));
     for (const path of paths(profile.read)) this.#read(path);
     for (const path of paths(profile.readAround)) this.#read(dirname(path));
     for (const path of paths(profile.execute)) this.#addHelpers(path, 0);
+    for (const path of paths(profile.pluginsFirst)) libraries?.openFirst(path);
     for (const path of paths(profile.plugins)) libraries?.open(path);
     for (const name of profile.needs ?? []) this.#addNeeded(name);
   }
@@ -222,6 +225,12 @@ function matchingPaths(files: FileCollection, pattern: PathPattern, program: Pat
   if (matches.length <= maxMatches) return matches;
   files.problem(`${program.path} has more than ${maxMatches} files ${pattern}; the rest was left out`);
   return matches.slice(0, maxMatches);
+}
+
+/** A program by those of its names alone that lie in its own home. */
+function namesAtHome(files: FileCollection, home: PathPattern, walk: PathWalk): PathWalk {
+  const names = walk.names.filter((name) => matchingPaths(files, home, { ...walk, names: [name] }).length > 0);
+  return { ...walk, names };
 }
 
 function placesOf(pattern: PathPattern, { names }: PathWalk): string[] {
