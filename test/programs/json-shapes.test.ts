@@ -20,7 +20,8 @@ import type { Workspace } from '../support/workspace.ts';
 const shapes: Readonly<Record<string, string>> = {
   build: 'path name version kind sha256 bytes',
   completion: 'shell script',
-  doctor: 'node home home_writable containment mechanism userns_grant not_stronger helper https_proxy http_proxy no_proxy problems',
+  doctor:
+    'node home home_writable containment mechanism userns_grant not_stronger helper https_proxy http_proxy no_proxy problems',
   explain: 'code title explanation',
   help: 'commands',
   logs: 'step source name output file offset text',

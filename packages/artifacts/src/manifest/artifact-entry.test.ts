@@ -47,7 +47,9 @@ it('an entry of artifacts chooses tools of a server by their names', () => {
   const listing = (row: string): string => `${smallest}artifacts: [{ name: echo, version: 1.0.0, ${row} }]\n`;
   const { manifest } = load(listing('tools: [read_file, a.b]'));
   expect(manifest.artifacts[0]?.tools).toEqual(['read_file', 'a.b']);
-  expect(refusal(listing('tools: [a b]'))).toEqual(['E-MAN-003 artifacts[0].tools[0] must be a name of a tool, not "a b"']);
+  expect(refusal(listing('tools: [a b]'))).toEqual([
+    'E-MAN-003 artifacts[0].tools[0] must be a name of a tool, not "a b"',
+  ]);
   expect(refusal(listing('tools: []'))).toHaveLength(1);
   expect(refusal(listing('runtime: skill, tools: [a]'))).toEqual([
     'E-MAN-003 artifacts[0].tools is not allowed: it chooses tools of an MCP server',
