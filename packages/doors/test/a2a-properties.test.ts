@@ -121,7 +121,8 @@ async function lived({ turns, end, reopens, artifacts, joinsAfter, canceledAfter
   const sent = await capsule.stream('SendStreamingMessage', userMessage('Live.'));
   const id = sent.events[0]?.['task'].id as string;
   // The stream of the message ends at the first question, a subscription with the task.
-  const asks = turns.some(({ call }) => call === 'ask');
+  if (turns.some(({ call }) => call === 'ask')) await sent.whole();
+  const asks = sent.lines.at(-1) === 'status INPUT_REQUIRED';
   const first = asks ? await capsule.stream('SubscribeToTask', { id }) : sent;
   follow();
   const later = async (): Promise<EventReader | null> => {

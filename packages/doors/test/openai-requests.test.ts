@@ -155,7 +155,7 @@ describe('a field that is wrong', () => {
     [{ input: [user(['x'])] }, wrong, 'input[0].content[0]'],
     [{ input: [user([{ type: 'input_text' }])] }, wrong, 'input[0].content[0].text'],
     [{ input: [user([{ type: 'input_image', image_url: 'x' }])] }, unsupported, 'input[0].content[0].type'],
-    [{ input: [{ type: 'item_reference', id: 'x' }] }, unsupported, 'input[0].type'],
+    [{ input: [{ type: 'item_reference', id: 'x' }] }, wrong, 'input'],
     [{ input: [{ type: 'function_call_output', output: 'x' }] }, unsupported, 'input[0].type'],
     [{ input: 'x', stream: 'yes' }, wrong, 'stream'],
     [{ input: 'x', background: 1 }, wrong, 'background'],

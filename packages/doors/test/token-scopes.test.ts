@@ -84,6 +84,7 @@ const calls: readonly Call[] = [
   ['tools/call', '/mcp', () => ({ name: 'demo', arguments: { task: 'x' }, inputResponses: {} }), both],
   ['tools/call', '/mcp', () => ({ name: 'demo', arguments: { task: 'x' }, requestState: 'x' }), both],
   ['resources/list', '/mcp', empty, read],
+  ['resources/templates/list', '/mcp', empty, anybody],
   ['resources/read', '/mcp', () => ({ uri: 'svc-file:///a' }), read],
   ['tasks/get', '/mcp', (taskId) => ({ taskId }), read],
   ['tasks/update', '/mcp', (taskId) => ({ taskId, inputResponses: {} }), answer],

@@ -25,6 +25,7 @@ const methods: ReadonlySet<unknown> = new Set([
   'tools/list',
   'tools/call',
   'resources/list',
+  'resources/templates/list',
   'resources/read',
   'tasks/get',
   'tasks/update',

@@ -188,7 +188,7 @@ describe('a call', () => {
     odd({ tools });
     const { status, content } = await call('odd');
     expect(status).toBe('failed');
-    expect(content).toMatch(/^the server of odd answered what cannot be used: /);
+    expect(content).toMatch(/^the server of odd answered tools\/call with what cannot be used: /);
   });
 
   it('passes over what is nested too deeply', async () => {
