@@ -82,17 +82,20 @@ inference: { model: scripted, driver: { artifact: svc-driver-script, config: { s
   writeFileSync(join(folder, 'script.yaml'), '- content: [{ type: text, text: Done. }]\n  stop_reason: end_turn\n');
 }
 
-const noHome = { code: 1, stderr: 'error[E-IO-001]: HOME is not set to an absolute path\n' };
+const noHome = (why: string): object => ({
+  code: 1,
+  stderr: `error[E-IO-001]: ${why}\nhint: set HOME to a folder that this user may write in: HOME=/tmp/home svc ..., or docker run -e HOME=/tmp/home\n`,
+});
 
 it('svc says that there is no home directory where neither HOME nor the list of users has one (skipped unless root)', async (context) => {
   context.skip(process.getuid?.() !== 0, 'needs root, to be another user');
   const line = `cd / && exec env -u HOME setpriv --reuid 54321 --regid 54321 --clear-groups "${process.execPath}" "${root}/bin/svc.cjs" ps`;
-  expect(await sh(line, freshFolder())).toEqual(noHome);
+  expect(await sh(line, freshFolder())).toEqual(noHome('HOME is not set, and the system has no home for this user'));
 });
 
 it('svc takes no folder of the current directory for its home', async () => {
   const line = `cd "$1" && HOME=own exec "${process.execPath}" "${root}/bin/svc.cjs" ps`;
-  expect(await sh(line, freshFolder())).toEqual(noHome);
+  expect(await sh(line, freshFolder())).toEqual(noHome('HOME is "own", which is no absolute path'));
 });
 
 it('svc takes an empty HOME for none, and no session from the current directory', async () => {
