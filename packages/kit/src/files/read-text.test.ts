@@ -79,11 +79,13 @@ describe('a small text', () => {
   it('holds all that a writer says into a pipe of this process, however late', async () => {
     const path = join(folder, 'pipe');
     execFileSync('mkfifo', [path]);
-    const writer = spawn('sh', ['-c', `exec 3<>"$0"; echo up; sleep 0.3; printf late >&3`, path], {
-      stdio: ['ignore', 'pipe', 'inherit'],
+    // It waits for a line, which comes once this process holds the pipe: what nobody holds loses what was written.
+    const writer = spawn('sh', ['-c', `exec 3<>"$0"; echo up; read -r line; sleep 0.3; printf late >&3`, path], {
+      stdio: ['pipe', 'pipe', 'inherit'],
     });
     await once(writer.stdout, 'data');
     const held = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK);
+    await new Promise<void>((resolve) => writer.stdin.end('go\n', () => resolve()));
     expect(readSmallText(`/dev/fd/${held}`)).toEqual({ kind: 'text', text: 'late' });
     closeSync(held);
   });
