@@ -61,7 +61,7 @@ describe('a JSON text whose numbers lose digits', () => {
 });
 
 describe('the digits of a value', () => {
-  it('disappear where another value is by now, or they are none', () => {
+  it('disappear where another value has taken their place, and where they are no number', () => {
     expect(withDigits({ id: 1 }, { '/id': '1234567890123456789' })).toBe('{"id":1}');
     expect(withDigits({ id: 1234567890123456800 }, { '/id': '[key]', '/x/y': '1' })).toBe('{"id":1234567890123456800}');
   });

@@ -124,7 +124,7 @@ export class OpenAiDoor {
     const { stream, background, previous, ...said } = parseResponse(body, this.#model);
     const { asked, last } = resolved(said, caller.principal, this.#core);
     // What follows a response by its id has a history that its input does not list.
-    const conversation = previous === null ? this.#contexts.conversation(caller.principal, asked) : named;
+    const conversation = previous === null ? this.#contexts.conversation(caller.principal, asked) : unlisted;
     const delivery =
       previous === null
         ? nextDelivery(asked, last === null ? conversation : { before: last.id }, this.#core)
@@ -138,8 +138,8 @@ export class OpenAiDoor {
     return whenPrepared(prepared(delivery, this.#core), (ahead) => {
       if (stream) return this.#stream(caller, delivery, () => hand(ahead), this.#responseWriter(conversation));
       const record = hand(ahead);
-      void this.#noteAnswer(record, conversation);
-      return background ? this.#responseReply(record) : this.#awaitResponse(record, caller.principal);
+      const noted = this.#noteAnswer(record, conversation);
+      return background ? this.#responseReply(record) : this.#awaitResponse(noted, record, caller.principal);
     });
   }
 
@@ -159,7 +159,7 @@ export class OpenAiDoor {
     });
   }
 
-  /** The history of the next request may end with it. */
+  /** Resolves when the task is at rest: the history of the next request may end with its answer. */
   async #noteAnswer(record: TaskRecord, conversation: ChatConversation): Promise<void> {
     await untilAtRest(record, this.#core.records);
     const text = answerOf(record);
@@ -167,8 +167,8 @@ export class OpenAiDoor {
   }
 
   /** A client that leaves stops waiting; the task goes on. A waiting client holds nothing of its request. */
-  async #awaitResponse(record: TaskRecord, principal: Principal): Promise<Reply> {
-    await untilAtRest(record, this.#core.records);
+  async #awaitResponse(noted: Promise<void>, record: TaskRecord, principal: Principal): Promise<Reply> {
+    await noted;
     await this.#core.demandHeld(principal);
     return this.#responseReply(record);
   }
@@ -256,7 +256,8 @@ function refuseResuming(query: string): void {
   throw unserved('starting_after', 'is not taken: events are not kept; ask for the response without it');
 }
 
-const named: ChatConversation = { before: null, answered: () => {} };
+/** No later request can list what was said before it. */
+const unlisted: ChatConversation = { before: null, answered: () => {} };
 
 type Prepared = Awaited<ReturnType<typeof prepared>>;
 

@@ -57,7 +57,7 @@ describe.each<[string, FileHost]>([
     file?.close();
   });
 
-  it('become null where there are none', () => {
+  it('become null at a path without a file', () => {
     for (const path of [join(root, 'gone'), join(root, 'bin/run/below')]) {
       expect(host.look(path)).toBeNull();
       expect(host.linkTarget(path)).toBeNull();

@@ -55,7 +55,7 @@ describe('the history in the line', () => {
     expect(prompt.text).toBe('two');
   });
 
-  it('stays empty where there is none', () => {
+  it('stays empty without a history', () => {
     const prompt = new LinePrompt({ history: null, complete: async () => ({ start: 0, candidates: [] }) });
     expect([type(prompt, press('up')), type(prompt, ctrl('r'))]).toEqual(['unknown', 'unknown']);
   });
