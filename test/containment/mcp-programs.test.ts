@@ -152,13 +152,15 @@ describe.each(asOneself)('the server of an artifact in $name', (setup) => {
       calls: [],
       manifest: `artifacts: [{ name: far, version: 1.0.0, source: ./far }]\n`,
       // npm alone asks for a minute and more.
-      capabilities: 'shell: { allow: [npx] }\nlimits: { deadline: 30 }',
+      capabilities: 'shell: { allow: [npx] }\nnetwork: { allow: [granted.example] }\nlimits: { deadline: 30 }',
       files: { ...artifact('far', 'npx', '-y', 'no-such-server-of-anybody@1.0.0'), 'work/keep': '' },
       args: ['--workdir', 'work'],
     });
     await expect(starting).rejects.toThrow(
       /error\[E-RUN-036\]: the server of far did not list its tools: it exited with status 1\nhint: npx installs from registry\.npmjs\.org, which capabilities\.network\.allow does not list for it/,
     );
+    const refusal = /\[svc did not let it connect: https:\/\/registry\.npmjs\.org is refused: /;
+    if (setup.class === 'sealed') await expect(starting).rejects.toThrow(refusal);
   });
 
   it('comes from the registry that npx is granted, into a cache that it cannot write, and stays there', async (context) => {

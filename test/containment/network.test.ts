@@ -104,23 +104,33 @@ shell: { allow: [bash, curl, python3, git, cat] }`,
   const refused = (destination: string, kind: string): string =>
     `${destination} is refused: capabilities.network.allow does not name it. ${kind}.`;
   const plain = 'A request without a tunnel counts as http://';
+  const told = (destination: string, kind = 'A tunnel counts as https://'): string =>
+    `\n[svc did not let it connect: ${refused(destination, kind)}]`;
 
   it.for<[what: string, id: string, shown: string]>([
     ['lets curl reach a server it names', 'granted', printed('granted\n200\n')],
     ['lets curl reach a server it names over TLS', 'secure', printed('secure\n200\n')],
-    ['keeps curl from another server', 'other', printed(`${refused(`http://${host}:other`, plain)}\n403\n`)],
+    [
+      'keeps curl from another server',
+      'other',
+      `${printed(`${refused(`http://${host}:other`, plain)}\n403`)}${told(`http://${host}:other`, plain)}`,
+    ],
     [
       'keeps curl from another server over TLS',
       'tunnel',
-      'exit code: 56\nstdout:\n000\nstderr:\ncurl: (56) CONNECT tunnel failed, response 403',
+      `exit code: 56\nstdout:\n000\nstderr:\ncurl: (56) CONNECT tunnel failed, response 403${told(`https://${host}:other`)}`,
     ],
-    ['knows a server by the name it gives', 'name', printed(`${refused('http://localhost:granted', plain)}\n403\n`)],
+    [
+      'knows a server by the name it gives',
+      'name',
+      `${printed(`${refused('http://localhost:granted', plain)}\n403`)}${told('http://localhost:granted', plain)}`,
+    ],
     ['lets Python reach a server it names', 'python', printed("b'granted\\n'\n")],
     ['lets git clone from a server it names', 'git', printed('over http\n')],
     ['leaves no way but the proxy', 'direct', printed('EACCES\n')],
     ['leaves no datagrams', 'udp', printed('EPERM\n')],
     ['leaves no name server', 'dns', printed('no such name\n')],
-    ['is the shorter one of an artifact for its tool', 'narrow', '200 000'],
+    ['is the shorter one of an artifact for its tool', 'narrow', `200 000${told(`https://${host}:secure`)}`],
   ])('%s [D1-MAN-22]', async ([, id, shown], context) => {
     needsPrograms(context, 'curl', 'python3');
     expect(namingPorts((await capsule(context).result(id)).text)).toBe(shown);

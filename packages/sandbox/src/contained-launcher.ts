@@ -6,6 +6,8 @@ import { delimiter, isAbsolute } from 'node:path';
 import { Readable } from 'node:stream';
 import { getSystemErrorName } from 'node:util';
 
+import type { EgressDecision } from './egress/egress-rules.ts';
+import { RefusedHosts } from './egress/refused-hosts.ts';
 import { findProgram, malformedRequest, type ProgramLookup, refusalOfError } from './find-program.ts';
 import { UnfitPlan } from './launch/launch-plan.ts';
 import {
@@ -29,8 +31,8 @@ interface ContainedLauncherOptions {
   readonly commands: readonly string[];
   /** Added to the environment of every process, over what it was given. */
   readonly variables: Readonly<Record<string, string>>;
-  /** Serves connections of a process to its way out; null where it has none of its own. */
-  readonly egress: ((listening: Server) => void) | null;
+  /** Serves the connections of a process and reports each decision; null where it has none of its own. */
+  readonly egress: ServeEgress | null;
   /** Looks at what runs. */
   readonly watch?: Pick<LimitWatch, 'watch'>;
   /** A clause for a person: why nothing may be started; null, or absent, when nothing stands in the way. */
@@ -40,6 +42,8 @@ interface ContainedLauncherOptions {
   /** How long the helper may take until its program runs; 15,000 when absent: of its own steps, the longest waits 10,000. */
   readonly startMs?: number;
 }
+
+type ServeEgress = (listening: Server, onDecision: (decision: EgressDecision) => void) => void;
 
 /** Descriptors in the helper. */
 const [planAt, statusAt, filterAt, egressAt] = [3, 4, 5, 6];
@@ -121,8 +125,8 @@ async function start(
   });
   if (started.kind === 'refused') return started;
   const { child } = started;
-  const launched = watch?.watch(started.process) ?? started.process;
-  if (egress !== null) handOver(child, egress);
+  const watched = watch?.watch(started.process) ?? started.process;
+  const launched = egress === null ? watched : withEgress(watched, child, egress);
   return await settle(child, launched, template, startMs);
 }
 
@@ -132,12 +136,14 @@ function searchVariable({ searchFirst }: LaunchTemplate, { env }: LaunchRequest)
 }
 
 /** The socket listens in the process's own network; its connections are ours to serve until the process ends. */
-function handOver(child: ChildProcess, egress: (listening: Server) => void): void {
+function withEgress(launched: LaunchedProcess, child: ChildProcess, egress: ServeEgress): LaunchedProcess {
+  const refused = new RefusedHosts();
   child.once('message', (_message, handle) => {
     const listening = handle as Server;
     child.once('close', () => listening.close());
-    egress(listening);
+    egress(listening, (decision) => refused.add(decision));
   });
+  return { ...launched, takeRefusedHosts: () => refused.take() };
 }
 
 async function settle(

@@ -59,10 +59,10 @@ export function lateSession(open: () => Promise<SessionContainment>): SessionCon
   let opening: Promise<SessionContainment> | null = null;
   let isClosed = false;
   return {
-    launcher: (grants, onDecision) => {
+    launcher: (grants) => {
       let launcher: Promise<Launcher> | null = null;
       const opened = (): Promise<Launcher> =>
-        (launcher ??= (opening ??= open()).then((session) => session.launcher(grants, onDecision)));
+        (launcher ??= (opening ??= open()).then((session) => session.launcher(grants)));
       const prepare = async (request: Parameters<NonNullable<Launcher['prepare']>>[0]): Promise<void> => {
         const ready = await opened();
         await setTimeout(settleMs, undefined, { ref: false });

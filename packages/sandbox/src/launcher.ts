@@ -30,6 +30,8 @@ export interface LaunchedProcess {
   readonly ended: Promise<LaunchEnd>;
   /** After the end: sentences about the limits of the session that were reached meanwhile. Absent where nothing watches them. */
   readonly limitsReached?: () => readonly string[];
+  /** The hosts that a proxy has refused to it since it was last asked, a sentence each. Absent where no proxy decides. */
+  readonly takeRefusedHosts?: () => readonly string[];
   /** Signals the whole group. Harmless after the end. */
   kill(signal: NodeJS.Signals): void;
 }

@@ -37,11 +37,8 @@ export interface ContainmentPlace extends SessionPlace {
 
 /** The containment of one session. */
 export interface SessionContainment {
-  /**
-   * The door for processes with these grants, which start in their scope. `onDecision` hears where they wanted to connect, beside that of the
-   * session, and only where a proxy decides.
-   */
-  launcher(grants: ProcessGrants, onDecision?: (decision: EgressDecision) => void): Launcher;
+  /** The door for processes with these grants, which start in their scope. */
+  launcher(grants: ProcessGrants): Launcher;
   /** Frees what launches share. Processes that run are ended where a control group of the session holds them, and left running elsewhere. */
   close(): Promise<void>;
 }

@@ -16,7 +16,7 @@ import { PipePool, helperPipes } from './pipe-pool.ts';
 import { systemFiles } from './closure/file-collection.ts';
 import { neededFiles } from './closure/needed-files.ts';
 import { countThreads, ownGroupFacts, ownGroupId } from './own-facts.ts';
-import { EgressLog } from './egress/egress-rules.ts';
+import { type EgressDecision, EgressLog } from './egress/egress-rules.ts';
 import { EgressProxy } from './egress/egress-proxy.ts';
 import { enterGroups } from './limits/control-group.ts';
 import { filterFor } from './seccomp/assemble.ts';
@@ -33,7 +33,8 @@ export interface LaunchMachinery extends LimitMachinery {
 
 /** The way out of processes with a network of their own. */
 interface EgressDoor {
-  serve(listening: Server): void;
+  /** `onDecision` hears where its connections were to lead, beside the log of the session. */
+  serve(listening: Server, onDecision: (decision: EgressDecision) => void): void;
   close(): Promise<void>;
 }
 
@@ -49,9 +50,8 @@ export async function openSession(
   const shared = { limits, pipes, processesRunning: () => (running ??= machinery.countProcesses()) };
   const closings: (() => Promise<void>)[] = [];
   return {
-    launcher: (grants, onDecision) => {
-      const heard = onDecision === undefined ? place : { ...place, onDecision: both(place.onDecision, onDecision) };
-      const { launcher, close } = openLauncher({ grants, place: heard, enforcement, machinery, shared });
+    launcher: (grants) => {
+      const { launcher, close } = openLauncher({ grants, place, enforcement, machinery, shared });
       closings.push(close);
       return launcher;
     },
@@ -62,15 +62,6 @@ export async function openSession(
     },
   };
 }
-
-function both(first: OnDecision | undefined, second: OnDecision): OnDecision {
-  return (decision) => {
-    first?.(decision);
-    second(decision);
-  };
-}
-
-type OnDecision = NonNullable<ContainmentPlace['onDecision']>;
 
 /** What all launches of a session have in common: what bounds them together, and their standard streams. */
 interface SharedParts {
@@ -118,7 +109,7 @@ function openLauncher({ grants, place, enforcement, machinery, shared }: Launche
       pipes,
       commands: grants.commands,
       variables: networkVariables(grants, enforcement.class),
-      egress: door === null ? null : (listening) => door.serve(listening),
+      egress: door === null ? null : (listening, onDecision) => door.serve(listening, onDecision),
       watch,
       obstacle,
     }),
@@ -169,7 +160,7 @@ function openEgress(
     ...(servicePort === undefined ? {} : { service: { proxyPort: egressPort, port: servicePort } }),
   });
   return {
-    serve: (listening: Server) => listening.on('connection', (socket) => proxy.accept(socket)),
+    serve: (listening, heard) => listening.on('connection', (socket) => proxy.accept(socket, heard)),
     close: () => proxy.close(),
   };
 }

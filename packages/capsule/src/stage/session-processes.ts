@@ -13,7 +13,6 @@ import {
   type SessionDirectories,
 } from '@svc/record/sessions/session-directories.ts';
 import type { Containment } from '@svc/sandbox/containment.ts';
-import type { EgressDecision } from '@svc/sandbox/egress/egress-rules.ts';
 import type { SessionContainment } from '@svc/sandbox/session-containment.ts';
 import { containedEnvironment, containedTemporary, serviceAddress } from '@svc/sandbox/contained-environment.ts';
 import type { ProcessGrants, StoreDirectory } from '@svc/sandbox/launch/process-grants.ts';
@@ -66,15 +65,15 @@ export class SessionProcesses {
     return this.#deps.home;
   }
 
-  /** The door for processes with these grants; their scope is made when it is not there. `onDecision` hears where they wanted to connect. */
-  launcher(grants: ProcessGrants, onDecision?: (decision: EgressDecision) => void): Launcher {
+  /** The door for processes with these grants; their scope is made when it is not there. */
+  launcher(grants: ProcessGrants): Launcher {
     const { directories, project } = this.#deps;
     openScopeDirectory(directories.workdir, grants.scope).close();
     // A program in a named workdir sees what is masked there as masked; `project/` is for those that are granted it.
     const workdir = project?.grant.project?.isWorkdir === true ? project.grant : {};
     const trusted = grants.networkAllow.length === 0 ? null : this.#trusted();
     const reads = trusted === null ? {} : { reads: [...(grants.reads ?? []), trusted] };
-    const contained = this.#contained.launcher({ ...grants, ...workdir, ...reads }, onDecision);
+    const contained = this.#contained.launcher({ ...grants, ...workdir, ...reads });
     return {
       ...contained,
       launch: async (asked) => {

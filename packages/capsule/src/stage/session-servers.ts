@@ -25,10 +25,7 @@ export interface SessionServersDeps {
 }
 
 /** How a server is started. */
-type ServerPlace = Pick<
-  ToolServerSettings,
-  'launcher' | 'command' | 'args' | 'env' | 'deadlineMs' | 'hiddenIn' | 'takeRefused'
->;
+type ServerPlace = Pick<ToolServerSettings, 'launcher' | 'command' | 'args' | 'env' | 'deadlineMs' | 'hiddenIn'>;
 
 /** The MCP servers of one session. */
 export class SessionServers {

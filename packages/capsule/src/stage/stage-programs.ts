@@ -11,7 +11,6 @@ import { systemClock } from '@svc/kit/system-clock.ts';
 import { makeDirectory } from '@svc/kit/files/make-directories.ts';
 import { ioFault } from '@svc/kit/files/io-fault.ts';
 import { writeTemporary } from '@svc/kit/files/replace-file.ts';
-import type { EgressDecision } from '@svc/sandbox/egress/egress-rules.ts';
 import type { Launcher } from '@svc/sandbox/launcher.ts';
 import { createNativeTool } from '@svc/session/tools/native-tool.ts';
 import type { Tool } from '@svc/session/tools/tool.ts';
@@ -19,7 +18,6 @@ import { localProgram } from '../launch/local-program.ts';
 import { hiddenIn, type OperatorCommand, operatorFiles, type OperatorPlaces } from '../launch/operator-files.ts';
 import type { InstalledServer } from './installed-server.ts';
 import { npxCommand, withoutRegistry } from './package-runner.ts';
-import { RefusedHosts } from './refused-hosts.ts';
 import { toolProcesses, type StageParts, grantsOf } from './stage-parts.ts';
 import type { ProgramOwner } from './program-logs.ts';
 
@@ -57,8 +55,6 @@ interface ToolProcessRequest {
   readonly reads?: readonly string[];
   /** Variables that its entry sets. */
   readonly set?: Readonly<Record<string, string>> | undefined;
-  /** Hears of each place where it wanted to connect. */
-  readonly onDecision?: (decision: EgressDecision) => void;
 }
 
 /**
@@ -68,10 +64,10 @@ interface ToolProcessRequest {
 async function toolProcess(
   { launch, processes, programLogs }: StageParts,
   owner: ProgramOwner,
-  { own, reads = [], set = {}, onDecision }: ToolProcessRequest,
+  { own, reads = [], set = {} }: ToolProcessRequest,
 ): Promise<{ readonly launcher: Launcher; readonly env: Readonly<Record<string, string>> }> {
   const stores = processes.openStores(own.stateStores);
-  const launcher = processes.launcher({ ...toolProcesses(own, launch.grants, stores), reads }, onDecision);
+  const launcher = processes.launcher({ ...toolProcesses(own, launch.grants, stores), reads });
   return {
     launcher: (await programLogs()).keeping(launcher, owner),
     env: { ...processes.environment(own.envAllow, stores), ...set },
@@ -98,12 +94,10 @@ export async function mcpTools(artifact: InstalledArtifact, parts: StageParts): 
   const { words, reads, hiddenIn } = namedFiles(artifact, parts);
   const named = await programOf(artifact, parts);
   const program = (await npxServer(artifact, parts)) ?? { ...named, args: words.slice(1) };
-  const refused = new RefusedHosts();
   const settings = await toolProcess(parts, `mcp-${name}`, {
     own: grants,
     reads: [...reads, ...program.reads],
     set: artifact.entry.env,
-    onDecision: (decision) => refused.add(decision),
   });
   const lost =
     launch.scope.containment.achieved === 'advisory'
@@ -117,7 +111,6 @@ export async function mcpTools(artifact: InstalledArtifact, parts: StageParts): 
     command: program.path,
     args: program.args,
     hiddenIn: (said) => hiddenIn(said) ?? lost?.explain(said) ?? null,
-    takeRefused: () => refused.take(),
     deadlineMs: grants.deadlineSecs * 1000,
   });
 }

@@ -228,8 +228,8 @@ export class EgressProxy {
     this.#rules = { ...rules, connect, service: service ?? null, limits: { ...defaultLimits, ...limits } };
   }
 
-  /** Serves a connection until either side ends it, and owns it from now on. */
-  accept(client: Socket): void {
+  /** Serves a connection until either side ends it, and owns it from now on. `heard` gets each decision on it. */
+  accept(client: Socket, heard?: EgressProxyOptions['onDecision']): void {
     const { maxConnections } = this.#rules.limits;
     // The end of one direction is no end of the other, whatever options its listener has.
     client.allowHalfOpen = true;
@@ -241,7 +241,7 @@ export class EgressProxy {
     }
     this.#clients.add(client);
     client.once('close', () => this.#clients.delete(client));
-    const connection = new ProxyConnection(client, this.#rules);
+    const connection = new ProxyConnection(client, this.#rulesFor(heard));
     if (this.#served >= maxConnections) {
       connection.turnAway();
       return;
@@ -253,6 +253,16 @@ export class EgressProxy {
     const serving = connection.serve();
     this.#serving.add(serving);
     void serving.then(() => this.#serving.delete(serving));
+  }
+
+  #rulesFor(heard: EgressProxyOptions['onDecision'] | undefined): EgressRules {
+    const rules = this.#rules;
+    if (heard === undefined) return rules;
+    const onDecision = (decision: EgressDecision): void => {
+      rules.onDecision(decision);
+      heard(decision);
+    };
+    return { ...rules, onDecision };
   }
 
   /** Cuts every connection, on both sides, and takes no more. Settles once all are closed. Harmless when repeated. */

@@ -86,6 +86,7 @@ async function finish(launched: LaunchedProcess, settings: NativeToolSettings): 
   const stderr = new OutputTail(stderrTailBytes);
   const [answer, end] = await Promise.all([readAnswer(launched), launched.ended, stderr.read(launched.stderr)]);
   clearTimeout(deadline);
+  const refused = (launched.takeRefusedHosts?.() ?? []).map((sentence) => `[${sentence}]`);
   const exitCode = end.kind === 'exited' ? end.exitCode : null;
   const failed = (reason: string): ToolOutcome => {
     const said = stderr.text();
@@ -94,13 +95,15 @@ async function finish(launched: LaunchedProcess, settings: NativeToolSettings): 
       `the tool ${name} ${reason} (${endingOf(end)})`,
       ...(hidden === null ? [] : [hidden]),
       ...(said === '' ? [] : [`its last words on stderr:\n${said}`]),
+      ...refused,
     ].join('\n');
     return { status: 'failed', content, exitCode, truncated: false };
   };
   if (late) return failed(`did not end within ${deadlineMs / 1000} s`);
   if (answer === undefined) return failed(`answered more than ${maxAnswerBytes} bytes`);
   const parsed = parseAnswer(answer);
-  return parsed === null ? failed('did not answer with the JSON object of a tool result') : { ...parsed, exitCode };
+  if (parsed === null) return failed('did not answer with the JSON object of a tool result');
+  return { ...parsed, content: [parsed.content, ...refused].join('\n'), exitCode };
 }
 
 /** Undefined when it is too long: then nobody reads on, and the process is ended. */

@@ -77,8 +77,8 @@ async function watch(
   const shown = isShell(name) ? command : `${name} ${command}`.trimEnd();
   let isMoved = false;
   const finished = Promise.all([stdout.finished, stderr.finished, launched.ended]).then(([out, err, end]) => {
-    const limitsReached = launched.limitsReached?.() ?? [];
-    return finishedResult(shown, { stdout: out, stderr: err, end, problems, limitsReached, isMoved });
+    const happened = [...(launched.limitsReached?.() ?? []), ...(launched.takeRefusedHosts?.() ?? [])];
+    return finishedResult(shown, { stdout: out, stderr: err, end, problems, happened, isMoved });
   });
   const watched = await background.watch({ taskId, name, command: shown, process: launched, finished }, signal);
   const { graceMs, endIsTold } = background.settings;
@@ -101,8 +101,8 @@ interface FinishedCommand {
   readonly stderr: CapturedOutput;
   readonly end: LaunchEnd;
   readonly problems: readonly string[];
-  /** Limits of the session that were reached meanwhile. */
-  readonly limitsReached: readonly string[];
+  /** Sentences on limits of the session that were reached meanwhile, and on hosts that it was refused. */
+  readonly happened: readonly string[];
   /** Its call ended before the command did. */
   readonly isMoved: boolean;
 }
@@ -112,10 +112,10 @@ const notStarted: ReadonlySet<number> = new Set([126, 127]);
 
 /** A command that ran to completion is a successful call whatever its exit status (D1 "Frame types", `artifact`). */
 function finishedResult(command: string, finished: FinishedCommand): ToolOutcome {
-  const { stdout, stderr, end, problems, limitsReached, isMoved } = finished;
+  const { stdout, stderr, end, problems, happened, isMoved } = finished;
   const exited = end.kind === 'exited';
   const kept = exited && notStarted.has(end.exitCode) ? problems : [];
-  const notes = [...kept, ...limitsReached].map((note) => `[${note}]`);
+  const notes = [...kept, ...happened].map((note) => `[${note}]`);
   const ending = exited ? `exit code: ${end.exitCode}` : `ended by signal: ${end.signal}`;
   return {
     status: exited ? 'passed' : 'failed',

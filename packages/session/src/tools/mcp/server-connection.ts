@@ -69,6 +69,7 @@ export class ServerConnection {
   readonly #sdk: typeof Sdk;
   readonly #client: Sdk.Client;
   readonly #transport: LaunchedTransport;
+  readonly #launched: LaunchedProcess;
 
   /** The SDK is loaded with the first server: a capsule without one pays nothing for it. */
   static async open(settings: ConnectionSettings): Promise<ServerConnection> {
@@ -77,6 +78,7 @@ export class ServerConnection {
 
   private constructor(sdk: typeof Sdk, settings: ConnectionSettings) {
     this.#sdk = sdk;
+    this.#launched = settings.launched;
     this.#transport = new LaunchedTransport({ ...settings, sdk });
     // No capability is declared, so sampling, elicitation and roots are refused.
     this.#client = new sdk.Client({ name: 'svc', version: settings.version }, { capabilities: {} });
@@ -84,6 +86,12 @@ export class ServerConnection {
 
   get isOpen(): boolean {
     return this.#transport.isOpen;
+  }
+
+  /** A line of ours for each host that was refused to its process since it was last asked; empty for none. */
+  takeRefused(): string {
+    const refused = this.#launched.takeRefusedHosts?.() ?? [];
+    return refused.map((sentence) => `\n[${sentence}]`).join('');
   }
 
   async initialize({ signal, timeoutMs }: RequestLimits): Promise<ServerAnswer<null>> {

@@ -32,8 +32,6 @@ export interface ToolServerSettings {
   readonly deadlineMs: number;
   /** Returns what its last words name that is hidden from it; null when they name nothing hidden. */
   readonly hiddenIn?: (said: string) => string | null;
-  /** The hosts that a proxy has refused it since it was last asked, a clause each; absent where no proxy decides. */
-  readonly takeRefused?: () => readonly string[];
   /** The tools that the manifest chooses; null where it offers all. */
   readonly chosen?: readonly string[] | null;
   /** Long answers are kept in its `logs/`. */
@@ -102,22 +100,22 @@ export class ToolServer {
     const { name, deadlineMs } = this.#settings;
     const start = await unlessAborted(this.#connected(), signal);
     if (start.kind === 'refused') return neverReached(`the server of ${name} could not be started: ${start.reason}`);
-    if (start.kind === 'failed') return this.#failed(start.reason);
+    if (start.kind === 'failed') return failed(name, start.reason);
     const { connection, listed } = start.value;
     const change = this.#takeChange();
     if (!listed.tools.some((each) => each.name === tool)) {
-      return this.#failed(`does not have the tool ${tool} any more${change === null ? '' : ` (${change})`}`);
+      return failed(name, `does not have the tool ${tool} any more${change === null ? '' : ` (${change})`}`);
     }
     const answer = await connection.call({ name: tool, arguments: args, digits }, { signal, timeoutMs: deadlineMs });
     signal.throwIfAborted();
     if (answer.kind === 'failed') {
       if (answer.late) this.#retire(connection);
-      return this.#failed(answer.reason);
+      return failed(name, `${answer.reason}${connection.takeRefused()}`);
     }
     const { text, truncated } = await this.#shown(contentOf(answer.value), tool);
     const note = change === null ? '' : `\n[the server of ${name} lists other tools than before: ${change}]`;
     const status = answer.value.isError ? 'failed' : 'passed';
-    return { status, content: `${text}${note}${this.#refused()}`, exitCode: null, truncated };
+    return { status, content: `${text}${note}${connection.takeRefused()}`, exitCode: null, truncated };
   }
 
   /** Gets ready for a start and starts nothing. */
@@ -196,7 +194,7 @@ export class ToolServer {
     });
     if (listed.kind === 'failed') {
       this.#retire(connection);
-      return listed;
+      return { ...listed, reason: `${listed.reason}${connection.takeRefused()}` };
     }
     this.#running = { connection, listed: listed.value };
     return { kind: 'answered', value: this.#running };
@@ -230,17 +228,6 @@ export class ToolServer {
     void connection.close().then(() => this.#connections.delete(connection));
   }
 
-  #failed(reason: string): ToolOutcome {
-    const content = `the server of ${this.#settings.name} ${reason}${this.#refused()}`;
-    return { status: 'failed', content, exitCode: null, truncated: false };
-  }
-
-  /** A line of ours for each host that was refused, below what the server says; empty where none was. */
-  #refused(): string {
-    const refused = this.#settings.takeRefused?.() ?? [];
-    return refused.map((clause) => `\n[svc did not let it connect: ${clause}]`).join('');
-  }
-
   async #shown(content: string, tool: string): Promise<{ readonly text: string; readonly truncated: boolean }> {
     if (Buffer.byteLength(content) <= shownBytes) return { text: content, truncated: false };
     const { name, sessionDirectory, logs, cutBefore } = this.#settings;
@@ -261,6 +248,10 @@ export class ToolServer {
     const note = `${cutBytes} more bytes are not shown; ${kept}, out of reach of tools: ask for less at a time, where the tool can`;
     return { text: `${text}\n[${note}]`, truncated: true };
   }
+}
+
+function failed(name: string, reason: string): ToolOutcome {
+  return { status: 'failed', content: `the server of ${name} ${reason}`, exitCode: null, truncated: false };
 }
 
 function unlessAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {

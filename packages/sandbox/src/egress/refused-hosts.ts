@@ -1,12 +1,12 @@
-/** Remembers which hosts a proxy refused to the server of a tool, until the result of its next call names them. */
+/** Remembers which hosts a proxy refused to a program, until the result of its work names them. */
 
-import type { EgressDecision } from '@svc/sandbox/egress/egress-rules.ts';
 import { shortened } from '@svc/kit/diagnostics/printable.ts';
+import type { EgressDecision } from './egress-rules.ts';
 
 const mostHosts = 5;
 const longestReason = 300;
 
-/** Each place once, with the reason; of more than five between two calls, how many more. */
+/** Each place once, with the reason; of more than five until they are taken, how many more. */
 export class RefusedHosts {
   readonly #reasons = new Map<string, string>();
   #more = 0;
@@ -18,11 +18,11 @@ export class RefusedHosts {
     else this.#reasons.set(place, shortened(reason ?? place, longestReason));
   }
 
-  /** Their reasons, and forgets them. */
+  /** A sentence for each, which it forgets. */
   take(): readonly string[] {
-    const told = [...this.#reasons.values(), ...(this.#more === 0 ? [] : [`${this.#more} more refusals`])];
+    const reasons = [...this.#reasons.values(), ...(this.#more === 0 ? [] : [`${this.#more} more refusals`])];
     this.#reasons.clear();
     this.#more = 0;
-    return told;
+    return reasons.map((reason) => `svc did not let it connect: ${reason}`);
   }
 }

@@ -10,9 +10,9 @@ it('RefusedHosts tells each refused place once, at most five and the number of o
   for (const host of ['c', 'c', 'd', 'e', 'f', 'g', 'h', 'i'])
     refused.add({ destination: host, verdict: 'refused', reason: `${host} is not granted.` });
   expect(refused.take()).toEqual([
-    ...['c', 'd', 'e', 'f', 'g'].map((host) => `${host} is not granted.`),
-    '2 more refusals',
+    ...['c', 'd', 'e', 'f', 'g'].map((host) => `svc did not let it connect: ${host} is not granted.`),
+    'svc did not let it connect: 2 more refusals',
   ]);
   refused.add({ destination: null, verdict: 'refused', reason: 'x'.repeat(10_000) });
-  expect(refused.take()[0]).toHaveLength(301);
+  expect(refused.take()[0]).toHaveLength(329);
 });
