@@ -12,7 +12,7 @@ import { buildSync } from 'esbuild';
 
 import { buildAllNative } from './build-native.mjs';
 import { scope } from './own-names.mjs';
-import { bundledNotice, helperNotice, renderNotices } from './shipped-software.mjs';
+import { bundledNotice, helperNotice, renderNotices, witNotice } from './shipped-software.mjs';
 import { packedFiles, packPackage, tarballName } from './pack-package.mjs';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
@@ -71,6 +71,7 @@ function buildPackage(name) {
   const inputs = digest([
     fileURLToPath(import.meta.url),
     join(root, 'tsconfig.json'),
+    join(root, 'scripts', 'shipped-software.mjs'),
     join(folder, 'package.json'),
     ...(bundle === null ? builtFrom(folder) : bundledFrom(folder, bundle)),
     ...packedAsTheyAre(folder),
@@ -85,6 +86,7 @@ function buildPackage(name) {
   withEmittedNames(target);
   // npm packs a licence that lies in the folder of the package alone.
   copyFileSync(join(root, 'LICENSE'), join(folder, 'LICENSE'));
+  if (name === 'guest') writeFileSync(join(folder, 'THIRD-PARTY-LICENSES'), renderNotices([witNotice]));
   writeFileSync(marker, inputs);
   return true;
 }
@@ -111,8 +113,8 @@ function bundledFrom(folder, { native }) {
     const names = ['dependencies', 'devDependencies'].flatMap((kind) => ownDependencies(each, kind));
     for (const name of names.filter((own) => own !== 'svc')) folders.add(join(root, 'packages', name));
   }
-  const others = [join(root, 'package-lock.json'), join(root, 'scripts', 'shipped-software.mjs')];
-  return [...[...folders].flatMap(sourcesOf), ...others, ...nativeFiles(native).map(({ from }) => from)];
+  const others = [join(root, 'package-lock.json'), ...nativeFiles(native).map(({ from }) => from)];
+  return [...[...folders].flatMap(sourcesOf), ...others];
 }
 
 /** The sources of a package, tests left out. */

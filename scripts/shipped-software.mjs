@@ -34,12 +34,9 @@ const embeddedParts = [
   part('quickjs-ng, the JavaScript engine of the bundled components', 'MIT and Unicode-3.0', 'quickjs-ng.txt'),
   part('rquickjs, its bindings', 'MIT', 'rquickjs.txt'),
   part('musl, in the C library of the bundled components and of the containment helper', 'MIT', 'musl.txt'),
-  {
-    name: 'WASI 0.2 interface definitions, wasi-libc, wit-component, wit-dylib, wizer and the Rust standard library',
-    version: null,
-    license: 'Apache-2.0 WITH LLVM-exception',
-    text: licenseOf('@bytecodealliance/jco-transpile'),
-  },
+  ofBytecodeAlliance(
+    'WASI 0.2 interface definitions, wasi-libc, wit-component, wit-dylib, wizer and the Rust standard library',
+  ),
 ];
 
 /**
@@ -64,6 +61,12 @@ function runtimePackages() {
  * @type {Notice}
  */
 export const helperNotice = part('musl, in the containment helper', 'MIT', 'musl.txt');
+
+/**
+ * The interfaces of others that the package for authors brings.
+ * @type {Notice}
+ */
+export const witNotice = ofBytecodeAlliance('WASI 0.2.12 interface definitions, in wit/deps/wasi-*');
 
 /**
  * Of an installed package that a bundle has a part of.
@@ -104,6 +107,15 @@ function part(name, license, file) {
     license,
     text: readFileSync(new URL(`embedded-licenses/${file}`, import.meta.url), 'utf8'),
   };
+}
+
+/**
+ * @param {string} name
+ * @returns {Notice}
+ */
+function ofBytecodeAlliance(name) {
+  const license = 'Apache-2.0 WITH LLVM-exception';
+  return { name, version: null, license, text: licenseOf('@bytecodealliance/jco-transpile') };
 }
 
 /**

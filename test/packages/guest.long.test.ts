@@ -43,6 +43,7 @@ describe('the package @svc/guest, installed from its tarball', { timeout: 120_00
       expect.arrayContaining([
         'package/LICENSE',
         'package/README.md',
+        'package/THIRD-PARTY-LICENSES',
         'package/dist/tool.js',
         'package/wit/worlds.wit',
       ]),

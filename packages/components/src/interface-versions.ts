@@ -28,6 +28,7 @@ const offers = {
   'wasi:http': wasi,
   'wasi:io': wasi,
   'wasi:random': wasi,
+  'wasi:sockets': wasi,
 } as const satisfies Readonly<Record<string, Offer>>;
 
 /** By package (`svc:tool`), in alphabetical order. */

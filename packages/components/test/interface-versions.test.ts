@@ -43,6 +43,28 @@ describe('the versions of interfaces', () => {
     expect(worlds).toBe('0.1.0');
   });
 
+  it('come with every interface of WASI 0.2.12, because linkers of other languages want whole packages', () => {
+    const whole = ['cli', 'clocks', 'filesystem', 'http', 'io', 'random', 'sockets'].map((name) => {
+      const text = readFileSync(join(wit, 'deps', `wasi-${name}`, `${name}.wit`), 'utf8').replaceAll(/\/\/.*/g, '');
+      const named = [...text.matchAll(/^interface ([a-z-]+) \{/gm)].map(([, each = '']) => each);
+      const functions = [...text.matchAll(/: (?:static )?func\b|\bconstructor\(/g)].length;
+      return [name, functions, named.toSorted().join(' ')];
+    });
+    expect(whole).toEqual([
+      [
+        'cli',
+        12,
+        'environment exit run stderr stdin stdout terminal-input terminal-output terminal-stderr terminal-stdin terminal-stdout',
+      ],
+      ['clocks', 8, 'monotonic-clock timezone wall-clock'],
+      ['filesystem', 30, 'preopens types'],
+      ['http', 54, 'incoming-handler outgoing-handler types'],
+      ['io', 19, 'error poll streams'],
+      ['random', 5, 'insecure insecure-seed random'],
+      ['sockets', 53, 'instance-network ip-name-lookup network tcp tcp-create-socket udp udp-create-socket'],
+    ]);
+  });
+
   it('match the imports of the library of the guest', () => {
     const library = join(packageRoot, 'packages/guest/src');
     const sources = readdirSync(library, { recursive: true, encoding: 'utf8' }).filter((file) => file.endsWith('.ts'));

@@ -91,13 +91,17 @@ function declaredWasi(witRoot: string): string {
   return version;
 }
 
+/** What only servers of HTTP use, each with its comment. A component would carry all types of an interface, and no host would call these. */
+const servingHttp =
+  /(?:^ *(?:\/\/\/.*|@.*)\n)*^( *)(?:resource (?:incoming-request|outgoing-response|response-outparam)|interface incoming-handler|world proxy) \{\n[^]*?^\1\}\n/gm;
+
 /** The packages of a guest with one world more: what this component imports, and what its kind exports. */
 function writeWorld(directory: string, { witRoot, imports, exported, wasiVersion }: BuiltWorld): void {
   cpSync(witRoot, directory, { recursive: true });
   for (const name of readdirSync(directory, { recursive: true, encoding: 'utf8' })) {
     if (!name.endsWith('.wit')) continue;
     const path = join(directory, name);
-    writeFileSync(path, respell(readFileSync(path, 'utf8'), wasiVersion));
+    writeFileSync(path, respell(readFileSync(path, 'utf8').replaceAll(servingHttp, ''), wasiVersion));
   }
   const lines = [...imports.map((id) => `import ${respell(id, wasiVersion)};`), `export ${exported};`];
   writeFileSync(join(directory, 'built.wit'), `package svc:worlds@0.1.0;\nworld built {\n${lines.join('\n')}\n}\n`);

@@ -13,6 +13,7 @@ import { ImportPlayer } from './imports/played-imports.ts';
 import { ImportRecorder } from './imports/recorded-imports.ts';
 import { offeredImports } from './offered-imports.ts';
 import type { Imports } from './named-imports.ts';
+import { sockets } from './sockets.ts';
 import { OutputTail } from './streams.ts';
 import { beginHandingOver, limitMemory } from './retained.ts';
 import { camelCase, valueSize, ValueTooLarge } from './runtime-imports.ts';
@@ -77,7 +78,9 @@ function makeInstance(
   modules: readonly LinkedModule[],
   { output, log }: Pick<Served, 'output' | 'log'>,
 ): LinkedInstance {
-  const imports = log.through(offeredImports(mailbox, { ...load, output }));
+  const namesSockets = load.imports.some((name) => name.startsWith('wasi:sockets/'));
+  const offered = { ...offeredImports(mailbox, { ...load, output }), ...(namesSockets ? sockets() : {}) };
+  const imports = log.through(offered);
   const unknown = load.imports.filter((name) => !Object.hasOwn(imports, name));
   if (unknown.length > 0) throw new Error(`it imports ${unknown.join(', ')}, which is not offered`);
   return linkInstance({ ...load, modules }, imports);
