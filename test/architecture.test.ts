@@ -41,7 +41,7 @@ const ambientAdapters: ReadonlySet<string> = new Set([
   'components/src/compiler/compile-cache.ts',
   'components/src/filesystem-guard.ts',
   // Runs inside a component, whose world has a clock.
-  'guest/src/provider/driver-ports.ts',
+  'guest/src/provider/guest-ports.ts',
   // What is recorded of this process, and whose files it reads.
   'record/src/sessions/recorded-process.ts',
   // What the library learns of the process that uses it: where it is, and its user.

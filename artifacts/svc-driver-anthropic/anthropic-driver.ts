@@ -1,7 +1,6 @@
 /** Runs one turn of a conversation at a server of the Messages API. */
 
-import type { DriverRequest, DriverResponse } from '@svc/guest/driver.ts';
-import type { DriverPorts } from '@svc/guest/provider/driver-ports.ts';
+import type { DriverCode } from '@svc/guest/provider/driver-ports.ts';
 import { giverOf } from '@svc/guest/provider/companions.ts';
 import { ConversationKeeper } from '@svc/guest/provider/kept-conversation.ts';
 import { runProviderTurn } from '@svc/guest/provider/provider-turn.ts';
@@ -12,27 +11,28 @@ import { cacheMarks, messagesRequest, readMessagesConfig } from './messages-requ
 import { signedBy } from './thinking-signature.ts';
 
 const defaultRetries = 3;
-const keeper = new ConversationKeeper();
-
-/** One turn at a Messages server. Throws an `Error` whose message is one line saying why there is no response. */
-export function infer(request: DriverRequest, ports: DriverPorts): DriverResponse {
-  const config = readMessagesConfig(request.config);
-  const names = aliasToolNames(request.tools);
-  const giver = giverOf(request, 'messages');
-  const marks = cacheMarks(config);
-  const conversation = keeper.take(request, {
-    shape: JSON.stringify([giver, ...request.tools.map(({ name }) => name)]),
-    make: () => mergedTurns({ names, giver, marked: marks.turns }),
-    now: ports.now(),
-  });
-  const response = runProviderTurn(
-    {
-      request: messagesRequest(request, { conversation, config, names, marks }),
-      apiKey: request.apiKey,
-      maxRetries: config.max_retries ?? defaultRetries,
-      openReader: (sink) => new MessagesReply(sink, names),
-    },
-    ports,
-  );
-  return { ...signedBy(giver, withOwnArguments(response, names)), continuationId: conversation.continuationId };
+/** Opens a driver for Messages servers, which keeps the conversation it was asked about last. A turn throws an `Error` whose message is one line saying why there is no response. */
+export function openDriver(): DriverCode {
+  const keeper = new ConversationKeeper();
+  return function* (request, ports) {
+    const config = readMessagesConfig(request.config);
+    const names = aliasToolNames(request.tools);
+    const giver = giverOf(request, 'messages');
+    const marks = cacheMarks(config);
+    const conversation = keeper.take(request, {
+      shape: JSON.stringify([giver, ...request.tools.map(({ name }) => name)]),
+      make: () => mergedTurns({ names, giver, marked: marks.turns }),
+      now: ports.now(),
+    });
+    const response = yield* runProviderTurn(
+      {
+        request: messagesRequest(request, { conversation, config, names, marks }),
+        apiKey: request.apiKey,
+        maxRetries: config.max_retries ?? defaultRetries,
+        openReader: (sink) => new MessagesReply(sink, names),
+      },
+      ports,
+    );
+    return { ...signedBy(giver, withOwnArguments(response, names)), continuationId: conversation.continuationId };
+  };
 }

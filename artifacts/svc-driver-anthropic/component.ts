@@ -1,8 +1,11 @@
 /** The driver for the Messages API as a component. */
 
 import { driverExport } from '@svc/guest/driver.ts';
-import { guestPorts } from '@svc/guest/provider/driver-ports.ts';
-import { infer } from './anthropic-driver.ts';
+import { guestPorts } from '@svc/guest/provider/guest-ports.ts';
+import { runBlocking } from '@svc/guest/provider/steps.ts';
+import { openDriver } from './anthropic-driver.ts';
+
+const driver = openDriver();
 
 /** `svc:driver/inference` */
-export const inference = driverExport((request) => infer(request, guestPorts));
+export const inference = driverExport((request) => runBlocking(driver(request, guestPorts)));

@@ -1,8 +1,11 @@
 /** The driver for the Chat Completions API as a component. */
 
 import { driverExport } from '@svc/guest/driver.ts';
-import { guestPorts } from '@svc/guest/provider/driver-ports.ts';
-import { infer } from './openai-driver.ts';
+import { guestPorts } from '@svc/guest/provider/guest-ports.ts';
+import { runBlocking } from '@svc/guest/provider/steps.ts';
+import { openDriver } from './openai-driver.ts';
+
+const driver = openDriver();
 
 /** `svc:driver/inference` */
-export const inference = driverExport((request) => infer(request, guestPorts));
+export const inference = driverExport((request) => runBlocking(driver(request, guestPorts)));

@@ -1,9 +1,13 @@
 import { describe, expect, it } from 'vitest';
 
-import { driverRequest, events, ScriptedPorts } from '../../test/artifacts/scripted-ports.ts';
+import {
+  askChatCompletions as infer,
+  driverRequest,
+  events,
+  ScriptedPorts,
+} from '../../test/artifacts/scripted-ports.ts';
 import type { ContentBlock, Message } from '@svc/guest/driver.ts';
 import { RequestFailure } from '@svc/guest/request-failure.ts';
-import { infer } from './openai-driver.ts';
 
 const delta = (value: object, finish: string | null = null): object => ({
   choices: [{ index: 0, delta: value, finish_reason: finish }],

@@ -1,7 +1,6 @@
 /** Runs one turn of a conversation at a server of the Chat Completions API. */
 
-import type { DriverRequest, DriverResponse } from '@svc/guest/driver.ts';
-import type { DriverPorts } from '@svc/guest/provider/driver-ports.ts';
+import type { DriverCode } from '@svc/guest/provider/driver-ports.ts';
 import { giverOf } from '@svc/guest/provider/companions.ts';
 import { ConversationKeeper } from '@svc/guest/provider/kept-conversation.ts';
 import { runProviderTurn } from '@svc/guest/provider/provider-turn.ts';
@@ -10,26 +9,27 @@ import { ChatReply } from './chat-reply.ts';
 import { chatMessages, chatRequest, readChatConfig } from './chat-request.ts';
 
 const defaultRetries = 3;
-const keeper = new ConversationKeeper();
-
-/** One turn at a Chat Completions server. Throws an `Error` whose message is one line saying why there is no response. */
-export function infer(request: DriverRequest, ports: DriverPorts): DriverResponse {
-  const config = readChatConfig(request.config);
-  const names = aliasToolNames(request.tools);
-  const giver = giverOf(request, 'chat');
-  const conversation = keeper.take(request, {
-    shape: JSON.stringify([giver, ...request.tools.map(({ name }) => name)]),
-    make: () => chatMessages(names, giver),
-    now: ports.now(),
-  });
-  const response = runProviderTurn(
-    {
-      request: chatRequest(request, { conversation, config, names }),
-      apiKey: request.apiKey,
-      maxRetries: config.max_retries ?? defaultRetries,
-      openReader: (sink) => new ChatReply(sink, { names, giver }),
-    },
-    ports,
-  );
-  return { ...withOwnArguments(response, names), continuationId: conversation.continuationId };
+/** Opens a driver for Chat Completions servers, which keeps the conversation it was asked about last. A turn throws an `Error` whose message is one line saying why there is no response. */
+export function openDriver(): DriverCode {
+  const keeper = new ConversationKeeper();
+  return function* (request, ports) {
+    const config = readChatConfig(request.config);
+    const names = aliasToolNames(request.tools);
+    const giver = giverOf(request, 'chat');
+    const conversation = keeper.take(request, {
+      shape: JSON.stringify([giver, ...request.tools.map(({ name }) => name)]),
+      make: () => chatMessages(names, giver),
+      now: ports.now(),
+    });
+    const response = yield* runProviderTurn(
+      {
+        request: chatRequest(request, { conversation, config, names }),
+        apiKey: request.apiKey,
+        maxRetries: config.max_retries ?? defaultRetries,
+        openReader: (sink) => new ChatReply(sink, { names, giver }),
+      },
+      ports,
+    );
+    return { ...withOwnArguments(response, names), continuationId: conversation.continuationId };
+  };
 }

@@ -1,8 +1,12 @@
 import { describe, expect, it } from 'vitest';
 
-import { driverRequest, events, ScriptedPorts } from '../../test/artifacts/scripted-ports.ts';
+import {
+  askChatCompletions as infer,
+  driverRequest,
+  events,
+  ScriptedPorts,
+} from '../../test/artifacts/scripted-ports.ts';
 import type { ContentBlock, DriverRequest, Message } from '@svc/guest/driver.ts';
-import { infer } from './openai-driver.ts';
 
 const user: Message = { tag: 'user', val: [{ tag: 'text', val: 'look' }] };
 const call = (id: string, beside: object = {}, inside: object = {}, index = 0): object => ({

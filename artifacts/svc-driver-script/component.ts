@@ -1,11 +1,11 @@
 /** The driver that plays scripts as a component. */
 
-import { emitText, emitThinking } from '@svc/guest/chunks.ts';
 import { driverExport } from '@svc/guest/driver.ts';
-import { sleep } from '@svc/guest/clock.ts';
-import { ScriptDriver } from './script-driver.ts';
+import { guestPorts } from '@svc/guest/provider/guest-ports.ts';
+import { runBlocking } from '@svc/guest/provider/steps.ts';
+import { openDriver } from './script-driver.ts';
 
-const driver = new ScriptDriver({ emitText, emitThinking, sleep });
+const driver = openDriver();
 
 /** `svc:driver/inference` */
-export const inference = driverExport((request) => driver.infer(request));
+export const inference = driverExport((request) => runBlocking(driver(request, guestPorts)));

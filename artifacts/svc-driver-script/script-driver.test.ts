@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
 
-import { driverRequest, ScriptedPorts } from '../../test/artifacts/scripted-ports.ts';
+import { blocking, driverRequest, ScriptedPorts } from '../../test/artifacts/scripted-ports.ts';
 import type { DriverResponse } from '@svc/guest/driver.ts';
-import { ScriptDriver } from './script-driver.ts';
+import { openDriver } from './script-driver.ts';
 
 const configOf = (text: string): string => JSON.stringify({ script: 'demo.yaml', script_text: text });
 const twoTurns = `
@@ -20,11 +20,11 @@ const twoTurns = `
 
 function turns(text: string, count: number): { readonly responses: DriverResponse[]; readonly ports: ScriptedPorts } {
   const ports = new ScriptedPorts();
-  const driver = new ScriptDriver(ports);
+  const infer = blocking(openDriver());
   const responses: DriverResponse[] = [];
   for (let turn = 0; turn < count; turn += 1) {
     const continuationId = responses.at(-1)?.continuationId ?? null;
-    responses.push(driver.infer(driverRequest({ config: configOf(text), continuationId })));
+    responses.push(infer(driverRequest({ config: configOf(text), continuationId }), ports));
   }
   return { responses, ports };
 }
@@ -49,8 +49,8 @@ describe('a script', () => {
   });
 
   it('starts over when a task starts', () => {
-    const driver = new ScriptDriver(new ScriptedPorts());
-    const first = (): DriverResponse => driver.infer(driverRequest({ config: configOf(twoTurns) }));
+    const infer = blocking(openDriver());
+    const first = (): DriverResponse => infer(driverRequest({ config: configOf(twoTurns) }), new ScriptedPorts());
     expect(first()).toEqual(first());
   });
 
@@ -75,7 +75,7 @@ describe('a script', () => {
         { tag: 'user', val: [{ tag: 'text', val: task }] },
         { tag: 'tool', val: { toolCallId: 'c', isError: false, content: [{ tag: 'text', val: 'shout' }] } },
       ] as const;
-      return new ScriptDriver(new ScriptedPorts()).infer(driverRequest({ config, messages, continuationId })).content;
+      return blocking(openDriver())(driverRequest({ config, messages, continuationId }), new ScriptedPorts()).content;
     };
     expect(played('Please count.', null)).toEqual([{ tag: 'text', val: 'one' }]);
     expect(played('Please count.', '1')).toEqual([{ tag: 'text', val: 'any' }]);
@@ -155,7 +155,7 @@ describe('a script that is wrong', () => {
     const infer =
       (config: object): (() => unknown) =>
       () =>
-        new ScriptDriver(new ScriptedPorts()).infer(driverRequest({ config: JSON.stringify(config) }));
+        blocking(openDriver())(driverRequest({ config: JSON.stringify(config) }), new ScriptedPorts());
     expect(infer({})).toThrow('inference.driver.config.script is missing');
     expect(infer({ script: 'a.yaml' })).toThrow('the runtime did not hand over script a.yaml');
     expect(infer({ script: 'a.yaml', speed: 2 })).toThrow('inference.driver.config.speed is not known');

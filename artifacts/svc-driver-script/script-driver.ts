@@ -2,12 +2,9 @@
 
 import { anyText, readDriverConfig } from '@svc/guest/provider/driver-config.ts';
 import type { DriverRequest, DriverResponse } from '@svc/guest/driver.ts';
-import type { ReplySink } from '@svc/guest/provider/driver-ports.ts';
+import type { DriverCode, DriverPorts } from '@svc/guest/provider/driver-ports.ts';
+import { type Steps, waitFor } from '@svc/guest/provider/steps.ts';
 import { readScript, type ScriptedResponse } from './script.ts';
-
-export interface ScriptPorts extends ReplySink {
-  sleep(milliseconds: number): void;
-}
 
 const configKeys = {
   script: anyText,
@@ -15,18 +12,19 @@ const configKeys = {
   script_text: anyText,
 };
 
+/** Opens a driver that plays scripts. A turn throws an `Error` whose message is one line saying why there is no response. */
+export function openDriver(): DriverCode {
+  const player = new ScriptPlayer();
+  return (request, ports) => player.turn(request, ports);
+}
+
 /** Plays scripts. A script is read once and kept as long as its text stays the same. */
-export class ScriptDriver {
-  readonly #ports: ScriptPorts;
+class ScriptPlayer {
   #text: string | null = null;
   #responses: readonly ScriptedResponse[] = [];
 
-  constructor(ports: ScriptPorts) {
-    this.#ports = ports;
-  }
-
   /** The next response for this task. Which one is next travels in the continuation id, which a task starts without. */
-  infer(request: DriverRequest): DriverResponse {
+  *turn(request: DriverRequest, ports: DriverPorts): Steps<DriverResponse> {
     const { name, responses: all } = this.#load(request.config);
     const task = taskOf(request);
     const responses = all.filter(({ when }) => when === null || task.includes(when));
@@ -37,7 +35,7 @@ export class ScriptDriver {
         `script ${name} is past its end: it has ${count(responses.length)}${all.length === responses.length ? '' : ' for this task'}, and this is turn ${turn + 1}`,
       );
     }
-    this.#play(response);
+    yield* play(response, ports);
     const { content, stopReason, usage, continuationId } = response;
     const next = continuationId === null ? `${turn + 1}` : `${turn + 1} ${continuationId}`;
     return { content, stopReason, usage, continuationId: next };
@@ -53,12 +51,12 @@ export class ScriptDriver {
     }
     return { name: config.script, responses: this.#responses };
   }
+}
 
-  #play({ delayMs, thinking, chunks }: ScriptedResponse): void {
-    if (delayMs > 0) this.#ports.sleep(delayMs);
-    for (const text of thinking) this.#ports.emitThinking(text);
-    for (const text of chunks) this.#ports.emitText(text);
-  }
+function* play({ delayMs, thinking, chunks }: ScriptedResponse, ports: DriverPorts): Steps<void> {
+  if (delayMs > 0) yield* waitFor(() => ports.sleep(delayMs));
+  for (const text of thinking) ports.emitThinking(text);
+  for (const text of chunks) ports.emitText(text);
 }
 
 /** What the user said last: the answers of tools have messages of their own. */

@@ -1,8 +1,11 @@
-import type { DriverRequest } from '@svc/guest/driver.ts';
-import type { HttpResponse, PostRequest } from '@svc/guest/http.ts';
+import type { DriverRequest, DriverResponse } from '@svc/guest/driver.ts';
+import type { PostRequest } from '@svc/guest/http.ts';
 import type { DriverNote } from '@svc/guest/provider/driver-notes.ts';
-import type { DriverPorts } from '@svc/guest/provider/driver-ports.ts';
+import type { DriverCode, DriverPorts, ProviderAnswer } from '@svc/guest/provider/driver-ports.ts';
+import { runBlocking, runWaiting } from '@svc/guest/provider/steps.ts';
 import { RequestFailure } from '@svc/guest/request-failure.ts';
+import { openDriver as openMessagesDriver } from '../../artifacts/svc-driver-anthropic/anthropic-driver.ts';
+import { openDriver as openChatDriver } from '../../artifacts/svc-driver-openai/openai-driver.ts';
 
 /** What the next POST comes to: a response, or the failure to get one. */
 export type ScriptedPost = RequestFailure | ScriptedResponse;
@@ -35,17 +38,23 @@ export class ScriptedPorts implements DriverPorts {
     this.#script = [...script];
   }
 
-  post(request: PostRequest): HttpResponse {
+  post(request: PostRequest): ProviderAnswer {
     this.requests.push(request);
     const next = this.#script.shift();
     if (next === undefined) throw new Error('the script has no response left');
     if (next instanceof RequestFailure) throw next;
     this.open += 1;
     let closed = false;
+    let patience: number | null = null;
+    const pieces = this.#arriving(next, () => patience);
     return {
       status: next.status ?? 200,
       header: (name) => ({ 'content-type': 'text/event-stream', ...next.headers })[name] ?? null,
-      pieces: (patienceMs = () => null) => this.#arriving(next, patienceMs),
+      read: (patienceMs) => {
+        patience = patienceMs;
+        const piece = pieces.next();
+        return piece.done === true ? null : piece.value;
+      },
       close: () => {
         if (!closed) this.open -= 1;
         closed = true;
@@ -107,6 +116,32 @@ export class ScriptedPorts implements DriverPorts {
     return this.requests[0]?.headers.find(([given]) => given === name)?.[1];
   }
 }
+
+/** A driver as a component runs it. */
+export function blocking(driver: DriverCode): (request: DriverRequest, ports: ScriptedPorts) => DriverResponse {
+  return (request, ports) => runBlocking(driver(request, ports));
+}
+
+/** A driver as a process runs it that goes on meanwhile. */
+export function waiting(driver: DriverCode): (request: DriverRequest, ports: ScriptedPorts) => Promise<DriverResponse> {
+  return async (request, ports) =>
+    await runWaiting(
+      driver(request, {
+        post: async (given) => {
+          const answer = ports.post(given);
+          return { ...answer, read: async (patienceMs) => answer.read(patienceMs) };
+        },
+        sleep: async (milliseconds) => ports.sleep(milliseconds),
+        note: (note) => ports.note(note),
+        now: () => ports.now(),
+        emitText: (text) => ports.emitText(text),
+        emitThinking: (text) => ports.emitThinking(text),
+      }),
+    );
+}
+
+export const askChatCompletions = blocking(openChatDriver());
+export const askMessages = blocking(openMessagesDriver());
 
 /** Server-sent events of JSON values, a piece for each. */
 export function events(...values: readonly unknown[]): readonly string[] {

@@ -4,9 +4,16 @@ import * as z from 'zod';
 
 import type { DriverResponse } from '@svc/guest/driver.ts';
 import { RequestFailure } from '@svc/guest/request-failure.ts';
-import { infer as askChatCompletions } from '../../artifacts/svc-driver-openai/openai-driver.ts';
-import { infer as askMessages } from '../../artifacts/svc-driver-anthropic/anthropic-driver.ts';
-import { driverRequest, events, ScriptedPorts, type ScriptedResponse } from '../artifacts/scripted-ports.ts';
+import { openDriver as openMessagesDriver } from '../../artifacts/svc-driver-anthropic/anthropic-driver.ts';
+import { openDriver as openChatDriver } from '../../artifacts/svc-driver-openai/openai-driver.ts';
+import {
+  blocking,
+  driverRequest,
+  events,
+  ScriptedPorts,
+  type ScriptedResponse,
+  waiting,
+} from '../artifacts/scripted-ports.ts';
 
 const text = z.string();
 
@@ -48,7 +55,11 @@ export const providerFile = z.strictObject({
 type ProviderFile = z.infer<typeof providerFile>;
 export type ProviderAnswer = z.infer<typeof answer>;
 
-const ask = { 'chat-completions': askChatCompletions, messages: askMessages };
+/** Each driver as a component runs it, and as a process does. */
+const drivers = {
+  'chat-completions': [blocking(openChatDriver()), waiting(openChatDriver())],
+  messages: [blocking(openMessagesDriver()), waiting(openMessagesDriver())],
+} as const;
 
 /** What a driver made of an answer, in the keys of its file. */
 export interface Played extends Pick<ProviderAnswer, 'seen' | 'failure'> {
@@ -56,26 +67,30 @@ export interface Played extends Pick<ProviderAnswer, 'seen' | 'failure'> {
   readonly sleptMs: readonly number[];
 }
 
-/** Plays an answer, twice where it is asked for again; `cut` says in which pieces it arrives. */
-export function play(
+/** Plays an answer to the driver as it runs here and there, twice where it is asked for again; `cut` says in which pieces it arrives. */
+export async function play(
   api: ProviderFile['api'],
   given: ProviderAnswer,
   cut: (body: string) => readonly string[],
-): Played {
+): Promise<readonly Played[]> {
   const response: ScriptedResponse = {
     status: given.status ?? 200,
     headers: given.headers ?? {},
     pieces: cut(given.body ?? events(...(given.events ?? [])).join('')),
     ...(given.held_by === undefined ? {} : { heldBy: given.held_by }),
   };
+  return await Promise.all(drivers[api].map(async (ask) => await playTo(ask, response)));
+}
+
+async function playTo(ask: (typeof drivers)['messages'][number], response: ScriptedResponse): Promise<Played> {
   const ports = new ScriptedPorts(response, response);
-  const outcome = outcomeOf(() => ask[api](driverRequest({ config: '{"max_retries":1}' }), ports));
+  const outcome = await outcomeOf(async () => await ask(driverRequest({ config: '{"max_retries":1}' }), ports));
   return { ...outcome, requests: ports.requests.length, sleptMs: ports.slept };
 }
 
-function outcomeOf(run: () => DriverResponse): Pick<Played, 'seen' | 'failure'> {
+async function outcomeOf(run: () => Promise<DriverResponse>): Promise<Pick<Played, 'seen' | 'failure'>> {
   try {
-    return { seen: seenIn(run()) };
+    return { seen: seenIn(await run()) };
   } catch (error) {
     if (!(error instanceof RequestFailure)) throw error;
     return { failure: error.message.replace(/ \(after 2 attempts\)$/, '') };

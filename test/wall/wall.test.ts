@@ -17,13 +17,14 @@ const files = readdirSync(folder).map((name) => {
 const cuts = { whole: (body: string) => [body], split: (body: string) => body.split('') };
 
 describe.each(files)('what $source send: $name', ({ api, answers }) => {
-  it.each(answers)('%s', (_, given) => {
+  it.each(answers)('%s', async (_, given) => {
     for (const cut of Object.values(cuts)) {
-      const { seen, failure, requests, sleptMs } = play(api, given, cut);
-      if (given.seen !== undefined) expect(seen).toEqual({ stop: seen?.stop, ...given.seen });
-      expect(failure ?? '').toMatch(patternOf(given));
-      expect(requests).toBe(given.again === true ? 2 : 1);
-      if (given.waits_ms !== undefined) expect(sleptMs).toEqual([given.waits_ms]);
+      for (const { seen, failure, requests, sleptMs } of await play(api, given, cut)) {
+        if (given.seen !== undefined) expect(seen).toEqual({ stop: seen?.stop, ...given.seen });
+        expect(failure ?? '').toMatch(patternOf(given));
+        expect(requests).toBe(given.again === true ? 2 : 1);
+        if (given.waits_ms !== undefined) expect(sleptMs).toEqual([given.waits_ms]);
+      }
     }
   });
 });

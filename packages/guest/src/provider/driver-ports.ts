@@ -1,9 +1,9 @@
-/** What the bundled drivers need of the world around them, and how a component has it. */
+/** Says what the bundled drivers need of the world around them. */
 
-import { emitText, emitThinking } from '../chunks.ts';
-import { sleep } from '../clock.ts';
-import { type DriverNote, writeNote } from './driver-notes.ts';
-import { post, type HttpResponse, type PostRequest } from '../http.ts';
+import type { DriverRequest, DriverResponse } from '../driver.ts';
+import type { PostRequest } from '../http.ts';
+import type { DriverNote } from './driver-notes.ts';
+import type { Steps } from './steps.ts';
 
 /** Where the pieces of a reply go while it is being made. */
 export interface ReplySink {
@@ -11,23 +11,30 @@ export interface ReplySink {
   emitThinking(text: string): void;
 }
 
-/** All of it blocks: a component has one thread and no event loop. */
+/** The head of what a provider answers, and the way to its body. */
+export interface ProviderAnswer {
+  readonly status: number;
+  /** The first value of a header; `name` is lower case. Null when the response has none of that name. */
+  header(name: string): string | null;
+  /**
+   * The next piece of the body as UTF-8; null at the end, and when none has come within `patienceMs`, which is null for as long as it takes.
+   * Throws `RequestFailure` when the connection breaks.
+   */
+  read(patienceMs: number | null): string | null | Promise<string | null>;
+  /** Closes the connection; harmless when it is closed. */
+  close(): void;
+}
+
+/** In a component all of it blocks: that has one thread and no event loop. Elsewhere what waits gives a promise. */
 export interface DriverPorts extends ReplySink {
   /** Throws `RequestFailure` when no response can be had. */
-  post(request: PostRequest): HttpResponse;
-  sleep(milliseconds: number): void;
+  post(request: PostRequest): ProviderAnswer | Promise<ProviderAnswer>;
+  sleep(milliseconds: number): void | Promise<void>;
   /** Tells the host what the response has no place for. */
   note(note: DriverNote): void;
   /** Unix milliseconds. */
   now(): number;
 }
 
-/** The ports of a driver that runs as a component. */
-export const guestPorts: DriverPorts = {
-  emitText,
-  emitThinking,
-  post,
-  sleep,
-  note: writeNote,
-  now: () => Date.now(),
-};
+/** A bundled driver, wherever it runs. */
+export type DriverCode = (request: DriverRequest, ports: DriverPorts) => Steps<DriverResponse>;

@@ -1,11 +1,15 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 
-import { serverSentEvents } from './event-source.ts';
+import { EventSource, type ServerSentEvent } from './event-source.ts';
 import { RequestFailure } from '../request-failure.ts';
 
-const datas = (...pieces: readonly string[]): readonly string[] =>
-  [...serverSentEvents(pieces)].map(({ data }) => data);
+function eventsOf(...pieces: readonly string[]): readonly ServerSentEvent[] {
+  const source = new EventSource();
+  return pieces.flatMap((piece) => Array.from(source.push(piece))).concat(source.end());
+}
+
+const datas = (...pieces: readonly string[]): readonly string[] => eventsOf(...pieces).map(({ data }) => data);
 
 describe('the events of a stream', () => {
   it('are read with and without a space behind the colon', () => {
@@ -21,7 +25,7 @@ describe('the events of a stream', () => {
   });
 
   it('carry their type', () => {
-    expect([...serverSentEvents(['event: ping\ndata: {}\n\n'])]).toEqual([{ type: 'ping', data: '{}' }]);
+    expect(eventsOf('event: ping\ndata: {}\n\n')).toEqual([{ type: 'ping', data: '{}' }]);
   });
 
   it('count when the last blank line or line end is missing', () => {

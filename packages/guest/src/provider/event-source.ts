@@ -16,33 +16,42 @@ export interface ServerSentEvent {
 }
 
 /**
- * The events of a stream that arrives in arbitrary pieces. An event cut off by the end of the stream counts as if its blank
+ * Reads the events of a stream that arrives in arbitrary pieces. An event cut off by the end of the stream counts as if its blank
  * line had come: some servers leave the last one out. One without data is no event, and neither is a comment or a sign of life that a server sends as data.
- * `onStray` is called with the first lines that are of no event. Throws `RequestFailure` when one event passes 16 Mi characters.
  */
-export function* serverSentEvents(
-  pieces: Iterable<string>,
-  onStray: (line: string) => void = () => {},
-): Generator<ServerSentEvent, void, void> {
-  const ready: ServerSentEvent[] = [];
-  let overflow = false;
-  let strayRoom = mostStray;
-  const parser = createParser({
+export class EventSource {
+  readonly #ready: ServerSentEvent[] = [];
+  readonly #stray: string[] = [];
+  #strayRoom = mostStray;
+  #overflow = false;
+  readonly #parser = createParser({
     maxBufferSize: longestEvent,
     onEvent: ({ event, data }) => {
-      if (!signOfLife.test(data)) ready.push({ type: event ?? '', data });
+      if (!signOfLife.test(data)) this.#ready.push({ type: event ?? '', data });
     },
     onError: ({ type, line = '' }: ParseError) => {
-      overflow ||= type === 'max-buffer-size-exceeded';
-      strayRoom -= line.length + 1;
-      if (type === 'unknown-field' && strayRoom >= 0) onStray(line);
+      this.#overflow ||= type === 'max-buffer-size-exceeded';
+      this.#strayRoom -= line.length + 1;
+      if (type === 'unknown-field' && this.#strayRoom >= 0) this.#stray.push(line);
     },
   });
-  for (const piece of pieces) {
-    parser.feed(piece);
-    yield* ready.splice(0);
-    if (overflow) throw new RequestFailure('the provider sent an event of over 16 Mi characters', { transient: false });
+
+  /** The events that a piece completes. Throws `RequestFailure` behind the last of them when one event passes 16 Mi characters. */
+  *push(piece: string): Generator<ServerSentEvent, void, void> {
+    this.#parser.feed(piece);
+    yield* this.#ready.splice(0);
+    if (this.#overflow)
+      throw new RequestFailure('the provider sent an event of over 16 Mi characters', { transient: false });
   }
-  parser.feed('\n\n');
-  yield* ready.splice(0);
+
+  /** The event that the end of the stream completes. */
+  end(): readonly ServerSentEvent[] {
+    this.#parser.feed('\n\n');
+    return this.#ready.splice(0);
+  }
+
+  /** The first lines that are of no event. */
+  get stray(): string {
+    return this.#stray.join('\n');
+  }
 }

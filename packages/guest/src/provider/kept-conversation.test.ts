@@ -1,13 +1,16 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 
-import { driverRequest, events, ScriptedPorts } from '../../../../test/artifacts/scripted-ports.ts';
-import { infer as inferAnthropic } from '../../../../artifacts/svc-driver-anthropic/anthropic-driver.ts';
-import { infer as inferOpenAi } from '../../../../artifacts/svc-driver-openai/openai-driver.ts';
+import {
+  askChatCompletions,
+  askMessages,
+  driverRequest,
+  events,
+  ScriptedPorts,
+} from '../../../../test/artifacts/scripted-ports.ts';
 import type { ContentBlock, DriverRequest, DriverResponse, Message } from '../driver.ts';
-import type { DriverPorts } from './driver-ports.ts';
 
-type Infer = (request: DriverRequest, ports: DriverPorts) => DriverResponse;
+type Infer = (request: DriverRequest, ports: ScriptedPorts) => DriverResponse;
 
 const openAiReply = events({ choices: [{ index: 0, delta: { content: 'ok' }, finish_reason: 'stop' }] });
 const anthropicReply = events(
@@ -17,8 +20,8 @@ const anthropicReply = events(
 );
 
 const drivers: readonly [string, Infer, readonly string[]][] = [
-  ['svc-driver-openai', inferOpenAi, openAiReply],
-  ['svc-driver-anthropic', inferAnthropic, anthropicReply],
+  ['svc-driver-openai', askChatCompletions, openAiReply],
+  ['svc-driver-anthropic', askMessages, anthropicReply],
 ];
 
 const text = fc.string({ unit: 'grapheme', maxLength: 12 });

@@ -1,7 +1,12 @@
 import { describe, expect, it } from 'vitest';
 
-import { driverRequest, events, ScriptedPorts, type ScriptedPost } from '../../../../test/artifacts/scripted-ports.ts';
-import { infer } from '../../../../artifacts/svc-driver-openai/openai-driver.ts';
+import {
+  askChatCompletions as infer,
+  driverRequest,
+  events,
+  ScriptedPorts,
+  type ScriptedPost,
+} from '../../../../test/artifacts/scripted-ports.ts';
 import { RequestFailure } from '../request-failure.ts';
 
 const good = {

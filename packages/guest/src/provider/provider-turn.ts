@@ -1,14 +1,15 @@
 /** Carries out one turn at a provider: sends the request, tries again where that is allowed, and reads the reply. */
 
 import type { DriverResponse } from '../driver.ts';
-import type { HttpResponse, PostRequest } from '../http.ts';
+import type { PostRequest } from '../http.ts';
 import type { CachedTokens } from './driver-notes.ts';
-import type { DriverPorts, ReplySink } from './driver-ports.ts';
-import { serverSentEvents, type ServerSentEvent } from './event-source.ts';
-import { openBody } from './reply-body.ts';
+import type { DriverPorts, ProviderAnswer, ReplySink } from './driver-ports.ts';
+import { EventSource, type ServerSentEvent } from './event-source.ts';
+import { openBody, type ReadPiece } from './reply-body.ts';
 import { isError, refusedRequest, reportedFailure, wordsOf } from './reported-error.ts';
 import { compressedAnswer, RequestFailure } from '../request-failure.ts';
 import { retryAfter, withRetries } from './retry.ts';
+import { type Steps, waitFor } from './steps.ts';
 import { isObject, parseJson } from '../json.ts';
 import { PairKeeper } from '../text.ts';
 
@@ -41,20 +42,20 @@ export interface ProviderTurn {
  * One turn at a streaming provider, with bounded retries until the first piece of the reply is out. Throws `RequestFailure`;
  * a stream that ends before the provider said why it stopped is one, never a short success (docs/adr/components.md "How provider drivers meet providers").
  */
-export function runProviderTurn(turn: ProviderTurn, ports: DriverPorts): DriverResponse {
+export function* runProviderTurn(turn: ProviderTurn, ports: DriverPorts): Steps<DriverResponse> {
   // Each attempt has its own: half a character of one that broke off belongs to no other.
   let sink = new CountingSink(ports);
-  const attemptAnew = (): DriverResponse => {
+  const attemptAnew = (): Steps<DriverResponse> => {
     sink = new CountingSink(ports);
     return attempt(turn, sink, ports);
   };
   try {
-    return withRetries(attemptAnew, {
+    return yield* withRetries(attemptAnew, {
       maxRetries: turn.maxRetries,
       mayRetry: () => sink.emitted === 0,
       wait: (milliseconds, attempt) => {
         ports.note({ retry: { wait_ms: Math.ceil(milliseconds), attempt, of: turn.maxRetries } });
-        ports.sleep(milliseconds);
+        return waitFor(() => ports.sleep(milliseconds));
       },
       now: () => ports.now(),
     });
@@ -113,14 +114,15 @@ class Patience {
   }
 }
 
-function attempt(turn: ProviderTurn, sink: CountingSink, ports: DriverPorts): DriverResponse {
-  const response = ports.post(turn.request);
+function* attempt(turn: ProviderTurn, sink: CountingSink, ports: DriverPorts): Steps<DriverResponse> {
+  const response = yield* waitFor(() => ports.post(turn.request));
   try {
-    if (response.status !== 200) throw refusal(response, ports.now());
+    if (response.status !== 200) throw yield* refusal(response, ports.now());
     const coding = response.header('content-encoding')?.trim() ?? '';
     if (!/^(?:identity)?$/i.test(coding)) throw compressedAnswer(coding);
     const reader = turn.openReader(sink);
-    const reply = readReply(response, { reader, patience: new Patience(reader, ports) });
+    const patience = new Patience(reader, ports);
+    const reply = yield* readReply(reader, () => waitFor(() => response.read(patience.leftMs())));
     const cache = reader.cached();
     if (cache !== null) ports.note({ cache });
     return reply;
@@ -129,28 +131,32 @@ function attempt(turn: ProviderTurn, sink: CountingSink, ports: DriverPorts): Dr
   }
 }
 
-interface Reading {
-  readonly reader: ReplyReader;
-  readonly patience: Patience;
-}
-
-function readReply(response: HttpResponse, { reader, patience }: Reading): DriverResponse {
-  const body = openBody(response.pieces(() => patience.leftMs()));
+function* readReply(reader: ReplyReader, read: ReadPiece): Steps<DriverResponse> {
+  const body = yield* openBody(read);
   if (body.kind === 'page') throw notAStream(body.text);
-  const stray: string[] = [];
+  const events = new EventSource();
   if (body.kind === 'whole') acceptWhole(reader, body.text);
-  else
-    acceptStream(
-      reader,
-      serverSentEvents(body.pieces, (line) => stray.push(line)),
-    );
-  if (!reader.finished) throw unfinished(stray);
+  else yield* acceptStream(reader, { start: body.start, read, events });
+  if (!reader.finished) throw unfinished(events.stray);
   return reader.response();
 }
 
-function acceptStream(reader: ReplyReader, events: Iterable<ServerSentEvent>): void {
+interface Streamed {
+  readonly start: string;
+  readonly read: ReadPiece;
+  readonly events: EventSource;
+}
+
+function* acceptStream(reader: ReplyReader, { start, read, events }: Streamed): Steps<void> {
+  const isWhole = (ready: Iterable<ServerSentEvent>): boolean => {
+    for (const event of ready) if (reader.accept(event)) return true;
+    return false;
+  };
   try {
-    for (const event of events) if (reader.accept(event)) return;
+    for (let piece: string | null = start; piece !== null; piece = yield* read()) {
+      if (isWhole(events.push(piece))) return;
+    }
+    isWhole(events.end());
   } catch (error) {
     // Behind the stop reason only the token counts are left to lose.
     if (!(error instanceof RequestFailure && reader.finished)) throw error;
@@ -169,16 +175,16 @@ function acceptWhole(reader: ReplyReader, text: string): void {
 const endMark: ServerSentEvent = { type: '', data: '[DONE]' };
 
 /** `stray` is what stood between the events: some servers write their error there. */
-function unfinished(stray: readonly string[]): RequestFailure {
-  const text = stray.join('\n').trim();
+function unfinished(stray: string): RequestFailure {
+  const text = stray.trim();
   if (isError(parseJson(text))) return reportedFailure('an error', text);
   const said = text === '' ? '' : `: ${wordsOf(text)}`;
   return new RequestFailure(`the provider ended its reply without a finish reason${said}`, { transient: true });
 }
 
-function refusal(response: HttpResponse, now: number): RequestFailure {
+function* refusal(response: ProviderAnswer, now: number): Steps<RequestFailure> {
   const asked = retryAfter((name) => response.header(name), now);
-  const failure = refusedRequest(response.status, bodyStart(response), asked);
+  const failure = refusedRequest(response.status, yield* bodyStart(response), asked);
   // Two makers say themselves whether there is any use.
   return response.header('x-should-retry')?.trim() === 'false'
     ? new RequestFailure(failure.message, { transient: false })
@@ -192,10 +198,11 @@ function notAStream(text: string): RequestFailure {
   });
 }
 
-function bodyStart(response: HttpResponse): string {
+function* bodyStart(response: ProviderAnswer): Steps<string> {
   let body = '';
+  const read: ReadPiece = () => waitFor(() => response.read(null));
   try {
-    for (const piece of response.pieces()) {
+    for (let piece = yield* read(); piece !== null; piece = yield* read()) {
       body += piece;
       if (body.length >= longestErrorBody) break;
     }

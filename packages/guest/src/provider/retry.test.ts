@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest';
 
 import { RequestFailure } from '../request-failure.ts';
 import { retryAfter, withRetries } from './retry.ts';
+import { runBlocking, type Steps, waitFor } from './steps.ts';
 
 const busy = (retryAfterMs: number | null = null): RequestFailure =>
   new RequestFailure('provider answered 503', { transient: true, retryAfterMs });
@@ -18,14 +19,22 @@ function run({ failures, maxRetries = 3, mayRetry = () => true }: Trial): {
 } {
   const slept: number[] = [];
   const left = [...failures];
-  const attempt = (): string => {
-    const failure = left.shift();
-    if (failure !== undefined) throw failure;
-    return 'done';
-  };
+  const attempt = (): Steps<string> =>
+    waitFor(() => {
+      const failure = left.shift();
+      if (failure !== undefined) throw failure;
+      return 'done';
+    });
   try {
     return {
-      outcome: withRetries(attempt, { maxRetries, mayRetry, wait: (ms) => slept.push(ms), now: () => 0 }),
+      outcome: runBlocking(
+        withRetries(attempt, {
+          maxRetries,
+          mayRetry,
+          wait: (ms) => waitFor(() => void slept.push(ms)),
+          now: () => 0,
+        }),
+      ),
       slept,
     };
   } catch (error) {

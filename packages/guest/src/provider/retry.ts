@@ -1,6 +1,7 @@
 /** Tries a request again after failures that may pass. */
 
 import { RequestFailure } from '../request-failure.ts';
+import type { Steps } from './steps.ts';
 
 const firstDelayMs = 500;
 const longestDelayMs = 8_000;
@@ -12,21 +13,21 @@ export interface RetryPolicy {
   /** False as soon as something of the reply has been shown: a second attempt would show it twice. */
   readonly mayRetry: () => boolean;
   /** Waits before the `attempt`-th repetition, from 1. */
-  readonly wait: (milliseconds: number, attempt: number) => void;
+  readonly wait: (milliseconds: number, attempt: number) => Steps<void>;
   readonly now: () => number;
 }
 
 /** What `attempt` returns, tried again after transient failures with growing pauses or those the provider asks for. */
-export function withRetries<T>(attempt: () => T, policy: RetryPolicy): T {
+export function* withRetries<T>(attempt: () => Steps<T>, policy: RetryPolicy): Steps<T> {
   for (let failures = 0; ; failures += 1) {
     try {
-      return attempt();
+      return yield* attempt();
     } catch (error) {
       if (!(error instanceof RequestFailure)) throw error;
       const again = error.transient && failures < policy.maxRetries && policy.mayRetry();
       if (!again) throw failures === 0 ? error : tried(error, failures + 1);
       if ((error.retryAfterMs ?? 0) > longestRetryAfterMs) throw tooLong(error);
-      policy.wait(error.retryAfterMs ?? backOff(failures, policy.now()), failures + 1);
+      yield* policy.wait(error.retryAfterMs ?? backOff(failures, policy.now()), failures + 1);
     }
   }
 }

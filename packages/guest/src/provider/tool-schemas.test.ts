@@ -1,8 +1,12 @@
 import { describe, expect, it } from 'vitest';
 
-import { driverRequest, events, ScriptedPorts } from '../../../../test/artifacts/scripted-ports.ts';
-import { infer as inferAnthropic } from '../../../../artifacts/svc-driver-anthropic/anthropic-driver.ts';
-import { infer as inferOpenAi } from '../../../../artifacts/svc-driver-openai/openai-driver.ts';
+import {
+  askChatCompletions,
+  askMessages,
+  driverRequest,
+  events,
+  ScriptedPorts,
+} from '../../../../test/artifacts/scripted-ports.ts';
 import type { Message } from '../driver.ts';
 import { schemaOf } from './tool-schemas.ts';
 
@@ -103,7 +107,7 @@ describe('names of properties that providers refuse', () => {
   it.each([
     [
       'Chat Completions',
-      inferOpenAi,
+      askChatCompletions,
       events({
         choices: [
           {
@@ -115,7 +119,7 @@ describe('names of properties that providers refuse', () => {
     ],
     [
       'Messages',
-      inferAnthropic,
+      askMessages,
       events(
         {
           type: 'content_block_start',
