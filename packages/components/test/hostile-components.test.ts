@@ -64,9 +64,9 @@ describe('a component', () => {
   });
 
   it('cannot have an interface that is not offered, and the error names it', async () => {
-    expect(await refusal(importing('wasi:sockets/network@0.2.0', { member: 'open' }))).toEqual({
+    expect(await refusal(importing('wasi:keyvalue/store@0.2.0', { member: 'open' }))).toEqual({
       kind: 'unavailable',
-      message: 'the component cannot start: it imports wasi:sockets/network, which is not offered',
+      message: 'the component cannot start: it imports wasi:keyvalue/store, which is not offered',
     });
   });
 
