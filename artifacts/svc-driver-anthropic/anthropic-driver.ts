@@ -4,6 +4,7 @@ import type { DriverCode } from '@svc/guest/provider/driver-ports.ts';
 import { giverOf } from '@svc/guest/provider/companions.ts';
 import { ConversationKeeper } from '@svc/guest/provider/kept-conversation.ts';
 import { runProviderTurn } from '@svc/guest/provider/provider-turn.ts';
+import { RefusedTools } from '@svc/guest/provider/refused-tools.ts';
 import { aliasToolNames, withOwnArguments } from '@svc/guest/provider/tool-names.ts';
 import { MessagesReply } from './messages-reply.ts';
 import { mergedTurns } from './messages-conversation.ts';
@@ -14,6 +15,7 @@ const defaultRetries = 3;
 /** Opens a driver for Messages servers, which keeps the conversation it was asked about last. A turn throws an `Error` whose message is one line saying why there is no response. */
 export function openDriver(): DriverCode {
   const keeper = new ConversationKeeper();
+  const refused = new RefusedTools();
   return function* (request, ports) {
     const config = readMessagesConfig(request.config);
     const names = aliasToolNames(request.tools);
@@ -26,7 +28,8 @@ export function openDriver(): DriverCode {
     });
     const response = yield* runProviderTurn(
       {
-        request: messagesRequest(request, { conversation, config, names, marks }),
+        offered: refused.offered(request, names),
+        requestWith: (tools) => messagesRequest({ ...request, tools }, { conversation, config, names, marks }),
         apiKey: request.apiKey,
         maxRetries: config.max_retries ?? defaultRetries,
         openReader: (sink) => new MessagesReply(sink, names),

@@ -4,6 +4,7 @@ import type { DriverCode } from '@svc/guest/provider/driver-ports.ts';
 import { giverOf } from '@svc/guest/provider/companions.ts';
 import { ConversationKeeper } from '@svc/guest/provider/kept-conversation.ts';
 import { runProviderTurn } from '@svc/guest/provider/provider-turn.ts';
+import { RefusedTools } from '@svc/guest/provider/refused-tools.ts';
 import { aliasToolNames, withOwnArguments } from '@svc/guest/provider/tool-names.ts';
 import { ChatReply } from './chat-reply.ts';
 import { chatMessages, chatRequest, readChatConfig } from './chat-request.ts';
@@ -12,6 +13,7 @@ const defaultRetries = 3;
 /** Opens a driver for Chat Completions servers, which keeps the conversation it was asked about last. A turn throws an `Error` whose message is one line saying why there is no response. */
 export function openDriver(): DriverCode {
   const keeper = new ConversationKeeper();
+  const refused = new RefusedTools();
   return function* (request, ports) {
     const config = readChatConfig(request.config);
     const names = aliasToolNames(request.tools);
@@ -23,7 +25,8 @@ export function openDriver(): DriverCode {
     });
     const response = yield* runProviderTurn(
       {
-        request: chatRequest(request, { conversation, config, names }),
+        offered: refused.offered(request, names),
+        requestWith: (tools) => chatRequest({ ...request, tools }, { conversation, config, names }),
         apiKey: request.apiKey,
         maxRetries: config.max_retries ?? defaultRetries,
         openReader: (sink) => new ChatReply(sink, { names, giver }),

@@ -2,7 +2,7 @@ import { afterEach, describe, expect, it } from 'vitest';
 
 import { startFakeAnthropic } from '@svc/testing/fake-anthropic.ts';
 import { startFakeOpenAi } from '@svc/testing/fake-openai.ts';
-import { type FakeStream, says } from '@svc/testing/fake-reply.ts';
+import { type FakeStream, refuses, says } from '@svc/testing/fake-reply.ts';
 import type { FakeProvider } from '@svc/testing/fake-provider.ts';
 import { scriptLineSchemas, type RunResult } from '@svc/svc/run/script/run-result.ts';
 import { useCapsules } from '../support/capsule-folders.ts';
@@ -127,6 +127,31 @@ it.each([
     expect(third).toContain('arguments.id is 1e400');
   },
 );
+
+it('a tool that the provider refuses is left out by name, and the task goes on without asking for it again', async () => {
+  const provider = await startFakeOpenAi([
+    refuses(400, "Invalid schema for function 'node': 'pattern' is not permitted."),
+    calling([], { id: 'c1' }),
+    says('Done.'),
+  ]);
+  providers.push(provider);
+  const workspace = asking(
+    provider.endpoint,
+    'svc-driver-openai',
+    'capabilities: { shell: { allow: [echo, node] } }\n',
+  );
+  const { stdout, stderr } = await pipedSvc(workspace, ['-p', 'Go', '--output', 'json']);
+  expect(JSON.parse(stdout)).toMatchObject({ answer: 'Done.' });
+  expect(stderr).toContain('warning[W-RUN-006]: the model goes on without the tool node, which its provider refuses:');
+  const offered = provider.requests.map(({ body }) =>
+    ['"name":"echo"', '"name":"node"'].map((name) => body.includes(name)),
+  );
+  expect(offered).toEqual([
+    [true, true],
+    [true, false],
+    [true, false],
+  ]);
+});
 
 describe('the result of a run', () => {
   it('says what the provider had in its cache', async () => {

@@ -7,18 +7,22 @@ export interface RequestFailureDetails {
   readonly transient: boolean;
   /** How long the server asks to be left alone, in milliseconds; null when it does not say. */
   readonly retryAfterMs?: number | null;
+  /** The status of HTTP that the server refused the request with, in its head or in its words; null when there is none. */
+  readonly status?: number | null;
 }
 
 /** The server could not be reached, refused, or broke off. The message is one line that an operator can act on. */
 export class RequestFailure extends Error {
   readonly transient: boolean;
   readonly retryAfterMs: number | null;
+  readonly status: number | null;
 
   constructor(message: string, details: RequestFailureDetails) {
     super(oneLine(message));
     this.name = 'RequestFailure';
     this.transient = details.transient;
     this.retryAfterMs = details.retryAfterMs ?? null;
+    this.status = details.status ?? null;
   }
 }
 

@@ -4,12 +4,14 @@ import { randomBytes } from 'node:crypto';
 
 import type { InstalledArtifact } from '@svc/artifacts/store/installed-artifact.ts';
 import type { Component, ExchangeSign } from '@svc/components/component.ts';
-import { raise } from '@svc/kit/diagnostics/diagnostic.ts';
+import { Diagnostic, raise } from '@svc/kit/diagnostics/diagnostic.ts';
+import { printable } from '@svc/kit/diagnostics/printable.ts';
 import { systemClock } from '@svc/kit/system-clock.ts';
 import { Secret } from '@svc/kit/diagnostics/secret.ts';
 import { recordRedaction } from '@svc/kit/diagnostics/handle-id.ts';
 import { version } from '@svc/kit/version.ts';
 import type { Driver } from '@svc/session/model/driver.ts';
+import type { LeftOutTool } from '@svc/session/model/driver-notes.ts';
 import { timedDriver } from '@svc/session/model/timed-driver.ts';
 import type { ProgramService } from '@svc/session/model/programs/cli-driver.ts';
 import type { ProgramLogs } from './program-logs.ts';
@@ -97,8 +99,22 @@ function componentDriver(parts: StageParts): Driver {
       apiKeyPlaceholder: placeholder ?? undefined,
       config: launch.driverConfig,
       redact: recordRedaction(launch.redactor),
+      onLeftOut: leftOutWarnings(parts),
     });
   });
+}
+
+/** `W-RUN-006` for each tool that the provider refuses, once in a session. */
+function leftOutWarnings({ onWarning }: StageParts): (left: LeftOutTool) => void {
+  const told = new Set<string>();
+  return ({ tool, reason }) => {
+    if (told.has(tool)) return;
+    told.add(tool);
+    const words = printable(reason);
+    const message = `the model goes on without the tool ${printable(tool)}, which its provider refuses: ${words}`;
+    const hint = 'correct its schema, or take it away: artifacts[].tools chooses the tools of a server';
+    onWarning(new Diagnostic('W-RUN-006', message, { hint }));
+  };
 }
 
 /** The origin of `inference.endpoint` is the driver's own, and the only one that gets the key. */

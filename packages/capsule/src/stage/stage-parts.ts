@@ -5,6 +5,7 @@ import type { ProgramLogs } from './program-logs.ts';
 import type { SessionProcesses } from './session-processes.ts';
 import { homeBelow } from '@svc/sandbox/contained-environment.ts';
 import type { ProcessGrants, StoreDirectory } from '@svc/sandbox/launch/process-grants.ts';
+import type { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import type { LogBudget } from '@svc/kit/log-budget.ts';
 import type { SessionDirectories } from '@svc/record/sessions/session-directories.ts';
 import type { Delegations } from '@svc/session/delegation/delegations.ts';
@@ -37,6 +38,7 @@ export interface StageParts {
   /** It is null for a session that may not delegate. */
   readonly delegations: Delegations | null;
   readonly driver: RunRequest['driver'];
+  readonly onWarning: (warning: Diagnostic) => void;
 }
 
 /** The grants of an artifact that is a tool, a driver or a hook. */

@@ -123,6 +123,7 @@ export async function stageSession(request: StageRequest): Promise<StagedSession
     delegations,
     driver: own,
     gate,
+    onWarning,
   };
   const close = async (): Promise<void> => {
     await (await opened)?.close();

@@ -6,6 +6,8 @@ import { log } from '../log.ts';
 export type DriverNote =
   /** The driver waits now, and asks again then: for the `attempt`-th time of `of`. */
   | { readonly retry: { readonly wait_ms: number; readonly attempt: number; readonly of: number } }
+  /** The provider refused a tool with these words, and is asked again without it. */
+  | { readonly left_out: { readonly tool: string; readonly reason: string } }
   /** Of the input tokens, those that the provider had in its cache and those that it has put there, where it says so. */
   | { readonly cache: CachedTokens };
 

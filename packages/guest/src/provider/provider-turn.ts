@@ -1,14 +1,15 @@
 /** Carries out one turn at a provider: sends the request, tries again where that is allowed, and reads the reply. */
 
-import type { DriverResponse } from '../driver.ts';
+import type { DriverResponse, ToolDefinition } from '../driver.ts';
 import type { PostRequest } from '../http.ts';
 import type { CachedTokens } from './driver-notes.ts';
 import type { DriverPorts, ProviderAnswer, ReplySink } from './driver-ports.ts';
 import { EventSource, type ServerSentEvent } from './event-source.ts';
 import { openBody, type ReadPiece } from './reply-body.ts';
+import type { OfferedTools } from './refused-tools.ts';
 import { isError, refusedRequest, reportedFailure, wordsOf } from './reported-error.ts';
 import { compressedAnswer, RequestFailure } from '../request-failure.ts';
-import { retryAfter, withRetries } from './retry.ts';
+import { retryAfter, type RetryPolicy, withRetries } from './retry.ts';
 import { type Steps, waitFor } from './steps.ts';
 import { isObject, parseJson } from '../json.ts';
 import { PairKeeper } from '../text.ts';
@@ -31,7 +32,9 @@ export interface ReplyReader {
 }
 
 export interface ProviderTurn {
-  readonly request: PostRequest;
+  readonly offered: OfferedTools;
+  /** The request with these tools. */
+  readonly requestWith: (tools: readonly ToolDefinition[]) => PostRequest;
   /** Cut out of every message. */
   readonly apiKey: string | null;
   readonly maxRetries: number;
@@ -45,24 +48,35 @@ export interface ProviderTurn {
 export function* runProviderTurn(turn: ProviderTurn, ports: DriverPorts): Steps<DriverResponse> {
   // Each attempt has its own: half a character of one that broke off belongs to no other.
   let sink = new CountingSink(ports);
-  const attemptAnew = (): Steps<DriverResponse> => {
-    sink = new CountingSink(ports);
-    return attempt(turn, sink, ports);
+  const policy: RetryPolicy = {
+    maxRetries: turn.maxRetries,
+    mayRetry: () => sink.emitted === 0,
+    wait: (milliseconds, attempt) => {
+      ports.note({ retry: { wait_ms: Math.ceil(milliseconds), attempt, of: turn.maxRetries } });
+      return waitFor(() => ports.sleep(milliseconds));
+    },
+    now: () => ports.now(),
   };
-  try {
-    return yield* withRetries(attemptAnew, {
-      maxRetries: turn.maxRetries,
-      mayRetry: () => sink.emitted === 0,
-      wait: (milliseconds, attempt) => {
-        ports.note({ retry: { wait_ms: Math.ceil(milliseconds), attempt, of: turn.maxRetries } });
-        return waitFor(() => ports.sleep(milliseconds));
-      },
-      now: () => ports.now(),
-    });
-  } catch (error) {
-    if (!(error instanceof RequestFailure) || turn.apiKey === null || turn.apiKey === '') throw error;
-    throw new RequestFailure(error.message.replaceAll(turn.apiKey, '[key]'), { transient: false });
+  for (;;) {
+    const request = turn.requestWith(turn.offered.tools);
+    const attemptAnew = (): Steps<DriverResponse> => {
+      sink = new CountingSink(ports);
+      return attempt(turn, { request, sink }, ports);
+    };
+    try {
+      return yield* withRetries(attemptAnew, policy);
+    } catch (error) {
+      if (!(error instanceof RequestFailure)) throw error;
+      const failure = withoutKey(error, turn.apiKey);
+      if (sink.emitted > 0 || !turn.offered.leaveOut(failure, ports)) throw failure;
+    }
   }
+}
+
+function withoutKey(failure: RequestFailure, apiKey: string | null): RequestFailure {
+  if (apiKey === null || apiKey === '') return failure;
+  const { message, status } = failure;
+  return new RequestFailure(message.replaceAll(apiKey, '[key]'), { transient: false, status });
 }
 
 /** Passes pieces on once they are whole characters, and counts them. */
@@ -114,8 +128,13 @@ class Patience {
   }
 }
 
-function* attempt(turn: ProviderTurn, sink: CountingSink, ports: DriverPorts): Steps<DriverResponse> {
-  const response = yield* waitFor(() => ports.post(turn.request));
+interface Asking {
+  readonly request: PostRequest;
+  readonly sink: CountingSink;
+}
+
+function* attempt(turn: ProviderTurn, { request, sink }: Asking, ports: DriverPorts): Steps<DriverResponse> {
+  const response = yield* waitFor(() => ports.post(request));
   try {
     if (response.status !== 200) throw yield* refusal(response, ports.now());
     const coding = response.header('content-encoding')?.trim() ?? '';
@@ -187,7 +206,7 @@ function* refusal(response: ProviderAnswer, now: number): Steps<RequestFailure> 
   const failure = refusedRequest(response.status, yield* bodyStart(response), asked);
   // Two makers say themselves whether there is any use.
   return response.header('x-should-retry')?.trim() === 'false'
-    ? new RequestFailure(failure.message, { transient: false })
+    ? new RequestFailure(failure.message, { transient: false, status: failure.status })
     : failure;
 }
 

@@ -41,6 +41,7 @@ export function reportedFailure(kind: string, said: unknown): RequestFailure {
   return new RequestFailure(`provider reported ${kind}${report.words === '' ? '' : `: ${report.words}`}`, {
     transient: isPassing(report, 200, false),
     retryAfterMs: report.retryAfterMs,
+    status: report.status,
   });
 }
 
@@ -50,6 +51,7 @@ export function refusedRequest(status: number, body: string, retryAfterMs: numbe
   return new RequestFailure(`provider answered ${status}${report.words === '' ? '' : `: ${report.words}`}`, {
     transient: isPassing(report, status, retryAfterMs !== null),
     retryAfterMs: retryAfterMs ?? report.retryAfterMs,
+    status,
   });
 }
 
@@ -130,7 +132,7 @@ function firstOf(inner: (key: string) => string, keys: readonly string[]): strin
 
 /** The field that a fault is about. */
 function placeOf(said: JsonObject): string {
-  const { loc } = said;
+  const { loc = said['path'] } = said;
   if (Array.isArray(loc)) return loc.filter((each) => typeof each === 'string' || typeof each === 'number').join('.');
   return textIn(said, 'param');
 }

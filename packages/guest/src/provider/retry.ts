@@ -48,7 +48,8 @@ function backOff(failures: number, now: number): number {
 }
 
 function tried(failure: RequestFailure, attempts: number): RequestFailure {
-  return new RequestFailure(`${failure.message} (after ${attempts} attempts)`, { transient: false });
+  const { status } = failure;
+  return new RequestFailure(`${failure.message} (after ${attempts} attempts)`, { transient: false, status });
 }
 
 function tooLong(failure: RequestFailure): RequestFailure {

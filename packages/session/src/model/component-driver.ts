@@ -12,7 +12,7 @@ import {
   redactedOutcome,
   type RetryReason,
 } from './driver.ts';
-import type { ReportedUsage, DriverNote, DriverNotes, RetryWait } from './driver-notes.ts';
+import type { ReportedUsage, DriverNote, DriverNotes, LeftOutTool, RetryWait } from './driver-notes.ts';
 import { decodeWitResponse, type DriverSurroundings, encodeWitRequest } from './wit-driver.ts';
 
 const inferExport = `${offeredInterface('svc:driver/inference')}#infer`;
@@ -28,6 +28,8 @@ interface ComponentDriverSettings extends DriverSurroundings {
   readonly deadlineMs: number;
   /** Takes the key out of a failure: a provider may repeat it in what it answers. */
   readonly redact: (text: string) => string;
+  /** Hears of each tool of a request that its provider refused. */
+  readonly onLeftOut?: (left: LeftOutTool) => void;
 }
 
 /** The driver behind `inference.transport: http`: a component of the world `svc:driver/driver`. */
@@ -70,7 +72,11 @@ async function infer(
   let cached: CachedTokens = {};
   const notes = new LateNotes((note) => {
     if (note.kind === 'retry') requests.waits(note);
-    else cached = note.tokens;
+    else if (note.kind === 'cache') cached = note.tokens;
+    else if (request.tools.some(({ name }) => name === note.tool)) {
+      call.onRetry?.(`the provider refuses the tool ${note.tool}, which is left out`);
+      settings.onLeftOut?.({ tool: note.tool, reason: settings.redact(note.reason) });
+    }
   });
   try {
     const answer = await component.call({

@@ -12,11 +12,16 @@ function notesOf(...pieces: readonly string[]): DriverNote[] {
 const retry = 'svc-note: {"retry":{"wait_ms":2000,"attempt":1,"of":3}}';
 
 describe('a note of a driver', () => {
-  it('says that it waits, and what a cache had', () => {
+  it('says that it waits, what it left out, and what a cache had', () => {
     expect(parseDriverNote(retry)).toEqual({ kind: 'retry', waitMs: 2000, attempt: 1, of: 3 });
     expect(parseDriverNote('svc-note: {"cache":{"read":7,"write":0}}')).toEqual({
       kind: 'cache',
       tokens: { cacheReadTokens: 7, cacheWriteTokens: 0 },
+    });
+    expect(parseDriverNote('svc-note: {"left_out":{"tool":"a","reason":"no"}}')).toEqual({
+      kind: 'left-out',
+      tool: 'a',
+      reason: 'no',
     });
     expect(parseDriverNote('svc-note: {"cache":{"read":7,"write":null}}')).toEqual({
       kind: 'cache',
@@ -32,6 +37,7 @@ describe('a note of a driver', () => {
     'svc-note: {"retry":{"wait_ms":-1,"attempt":1,"of":3}}',
     'svc-note: {"retry":{"wait_ms":1.5,"attempt":1,"of":3}}',
     'svc-note: {"retry":{"wait_ms":1e308,"attempt":1,"of":3}}',
+    'svc-note: {"left_out":{"tool":"a"}}',
     ' svc-note: {"cache":{}}',
   ])('cannot be %s', (line) => {
     expect(parseDriverNote(line)).toBeNull();

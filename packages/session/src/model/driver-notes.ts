@@ -1,4 +1,4 @@
-/** Reads the notes that a driver's component writes to standard error: that it waits before it asks again, and what a cache had. */
+/** Reads the notes that a driver's component writes to standard error: that it waits before it asks again, which tool it left out, and what a cache had. */
 
 import { asJsonObject } from '@svc/protocol/json-object.ts';
 import { parseJsonText } from '@svc/protocol/json-text.ts';
@@ -23,9 +23,16 @@ export interface RetryWait {
   readonly of: number;
 }
 
+/** A tool that the provider refused, and with which words; it is asked without the tool. */
+export interface LeftOutTool {
+  readonly tool: string;
+  readonly reason: string;
+}
+
 /** What a driver may note (docs/drivers.md "Notes"). */
 export type DriverNote =
   | ({ readonly kind: 'retry' } & RetryWait)
+  | ({ readonly kind: 'left-out' } & LeftOutTool)
   | { readonly kind: 'cache'; readonly tokens: Pick<ReportedUsage, 'cacheReadTokens' | 'cacheWriteTokens'> };
 
 const prefix = 'svc-note: ';
@@ -80,6 +87,11 @@ export function parseDriverNote(line: string): DriverNote | null {
   const json = parseJsonText(line.slice(prefix.length), mostValues);
   const note = json.kind === 'json' ? asJsonObject(json.value) : null;
   const [retry, cache] = [asJsonObject(note?.['retry']), asJsonObject(note?.['cache'])];
+  const leftOut = asJsonObject(note?.['left_out']);
+  if (leftOut !== null) {
+    const { tool, reason } = leftOut;
+    return typeof tool === 'string' && typeof reason === 'string' ? { kind: 'left-out', tool, reason } : null;
+  }
   if (retry !== null) {
     const [waitMs, attempt, of] = [retry['wait_ms'], retry['attempt'], retry['of']].map(count);
     return waitMs === undefined || attempt === undefined || of === undefined
