@@ -45,7 +45,7 @@ const answers = {
   erring: (_, id) => unusable({ id, error: 'no' }),
   huge: () => text('x'.repeat(100 * 1024 * 1024)),
   long: () => text('y'.repeat(200 * 1024)),
-  odd: () => ({ content: 'none' }),
+  odd: () => ({ content: 7 }),
   fails: () => ({ ...text('not there'), isError: true }),
   refuses: () => {
     throw Object.assign(new Error('no such thing'), { code: -32602 });

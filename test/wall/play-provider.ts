@@ -14,12 +14,13 @@ import {
   type ScriptedResponse,
   waiting,
 } from '../artifacts/scripted-ports.ts';
+import { each, origin } from './read-wall.ts';
 
 const text = z.string();
 
-const answer = z.strictObject({
-  /** Stands for `$each` in the rest, one after another. */
-  each: z.array(text).min(1).optional(),
+/** What is played under one title. */
+export const providerAnswer = z.strictObject({
+  each,
   status: z.int().optional(),
   headers: z.record(text, text).optional(),
   /** Each is the data of an event. */
@@ -45,15 +46,13 @@ const answer = z.strictObject({
 
 /** A file of this folder. */
 export const providerFile = z.strictObject({
-  /** Who sends this, and what kind of report said so. */
-  source: text.min(10),
-  date: text.regex(/^\d{4}-\d\d-\d\d$/),
+  ...origin,
   api: z.enum(['chat-completions', 'messages']),
-  answers: z.record(text, answer),
+  answers: z.record(text, providerAnswer),
 });
 
 type ProviderFile = z.infer<typeof providerFile>;
-export type ProviderAnswer = z.infer<typeof answer>;
+type ProviderAnswer = z.infer<typeof providerAnswer>;
 
 /** Each driver as a component runs it, and as a process does. */
 const drivers = {
@@ -115,17 +114,4 @@ function seenIn({ content, stopReason }: DriverResponse): NonNullable<ProviderAn
     ...(calls.length === 0 ? {} : { calls }),
     stop: 'val' in stopReason ? `${stopReason.tag}: ${stopReason.val}` : stopReason.tag,
   };
-}
-
-/** The answer for each of its `each`, with the title that says which. */
-export function eachOf(
-  title: string,
-  given: ProviderAnswer,
-): readonly (readonly [title: string, given: ProviderAnswer])[] {
-  const { each, ...rest } = given;
-  if (each === undefined) return [[title, given]];
-  return each.map((word) => [
-    `${title} (${word})`,
-    answer.parse(JSON.parse(JSON.stringify(rest).replaceAll('$each', () => word))),
-  ]);
 }

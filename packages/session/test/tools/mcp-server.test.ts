@@ -123,7 +123,7 @@ describe('a server that is asked for its tools', () => {
   it('fails when it speaks an unknown version of the protocol', async () => {
     odd({ habits: ['old version'] });
     expect(await refusal()).toBe(
-      "answered what cannot be used: Server's protocol version is not supported: 1999-01-01",
+      'speaks the version "1999-01-01" of the protocol, and not one of 2025-11-25, 2025-06-18, 2025-03-26, 2024-11-05, 2024-10-07',
     );
   });
 });
@@ -155,8 +155,8 @@ describe('a call', () => {
     ['refuses', 'the server of odd answered with error -32602: no such thing'],
     ['nothing', 'the server of odd answered what cannot be used: it held neither a result nor an error'],
     ['null', 'the server of odd answered what cannot be used: it held neither a result nor an error'],
-    ['word', 'the server of odd answered what cannot be used: it held neither a result nor an error'],
-    ['erring', 'the server of odd answered what cannot be used: it held neither a result nor an error'],
+    ['word', 'the server of odd answered what cannot be used: its result is no object'],
+    ['erring', 'the server of odd answered with an error: no'],
     ['die', 'the server of odd exited with status 3\nits last words on stderr:\nout of luck'],
     ['huge', 'the server of odd wrote a message of more than 16777216 bytes'],
     [

@@ -73,11 +73,11 @@ describe('a server that writes null for what is absent', () => {
 
 describe('an answer that does not fit', () => {
   it.each([
-    ['initialize', { ...greeting, instructions: 7 }, 'instructions: expected string, received number'],
+    ['initialize', { ...greeting, protocolVersion: 7 }, 'protocolVersion: expected string, received number'],
     [
-      'initialize',
-      { protocolVersion: '1', capabilities: [], serverInfo: 'x' },
-      'capabilities: expected object, received array; serverInfo: expected object, received string',
+      'tools/list',
+      { tools: 'x', nextCursor: 7 },
+      'tools: expected array, received string, nextCursor: expected string, received number',
     ],
     ['tools/list', { tools: [], nextCursor: 7 }, 'nextCursor: expected string, received number'],
   ])('to %s gets its words: %j', async (method, result, words) => {

@@ -1,4 +1,4 @@
-/** Reads null in messages of Model Context Protocol servers as an absent key. */
+/** Reads null in messages of Model Context Protocol servers as an absent key, and an empty list where PHP means an object. */
 
 import { checkerWords } from '@svc/kit/diagnostics/checker-words.ts';
 import { isJsonObject, type JsonObject } from '@svc/protocol/json-object.ts';
@@ -6,28 +6,6 @@ import { isJsonObject, type JsonObject } from '@svc/protocol/json-object.ts';
 /** The object without its keys that hold null. */
 export function withoutNulls(object: JsonObject): JsonObject {
   return Object.fromEntries(Object.entries(object).filter(([, value]) => value !== null));
-}
-
-/** The same for all objects in a value that holds no data. */
-function withoutAnyNull(value: unknown): unknown {
-  if (Array.isArray(value)) return value.map(withoutAnyNull);
-  if (!isJsonObject(value)) return value;
-  return Object.fromEntries(Object.entries(withoutNulls(value)).map(([key, each]) => [key, withoutAnyNull(each)]));
-}
-
-/**
- * A message of a server, without nulls in itself and on the first level of its result, error or parameters. An answer to `initialize` holds
- * no data, so it has none at all.
- */
-export function readMessage(json: unknown, isGreeting: (id: unknown) => boolean): unknown {
-  if (!isJsonObject(json)) return json;
-  const message = withoutNulls(json);
-  const read = isGreeting(message['id']) ? withoutAnyNull : withoutNulls;
-  const parts = ['result', 'error', 'params'].flatMap((key) => {
-    const part = message[key];
-    return isJsonObject(part) ? [[key, read(part)] as const] : [];
-  });
-  return { ...message, ...Object.fromEntries(parts) };
 }
 
 /** Keywords of a JSON Schema whose value is data; null means something there. */
@@ -42,9 +20,11 @@ export const namingKeywords: ReadonlySet<string> = new Set([
   'dependencies',
 ]);
 
-/** A JSON Schema without its keywords that hold null, and without properties whose schema is null. */
+/** A JSON Schema without its keywords that hold null or an empty list, and without properties whose schema is null. */
 export function schemaWithoutNulls(schema: JsonObject): JsonObject {
-  const given = Object.entries(schema).filter(([keyword, value]) => value !== null || dataKeywords.has(keyword));
+  const given = Object.entries(schema).filter(
+    ([keyword, value]) => !(value === null || isEmptyList(value)) || (dataKeywords.has(keyword) && keyword !== 'enum'),
+  );
   return Object.fromEntries(given.map(([keyword, value]) => [keyword, keywordWithoutNulls(keyword, value)]));
 }
 
@@ -52,7 +32,12 @@ function keywordWithoutNulls(keyword: string, value: unknown): unknown {
   if (dataKeywords.has(keyword)) return value;
   if (!namingKeywords.has(keyword) || !isJsonObject(value)) return valueWithoutNulls(value);
   const named = Object.entries(withoutNulls(value));
-  return Object.fromEntries(named.map(([name, each]) => [name, valueWithoutNulls(each)]));
+  return Object.fromEntries(named.map(([name, each]) => [name, isEmptyList(each) ? {} : valueWithoutNulls(each)]));
+}
+
+/** What PHP writes for an empty object. Only keywords of data say anything with it. */
+export function isEmptyList(value: unknown): boolean {
+  return Array.isArray(value) && value.length === 0;
 }
 
 function valueWithoutNulls(value: unknown): unknown {

@@ -7,7 +7,18 @@ import * as z from 'zod/mini';
 import { isJsonObject } from '@svc/protocol/json-object.ts';
 import { parseJsonText } from '@svc/protocol/json-text.ts';
 import { withoutNulls } from './absent-values.ts';
-import type { CallResult } from './server-connection.ts';
+
+/** The result of `tools/call`, read as leniently as it can be without guessing. */
+export const callResult = z.pipe(
+  z.transform(readResult),
+  z.object({
+    content: z._default(z.array(z.unknown()), []),
+    structuredContent: z.optional(z.unknown()),
+    isError: z._default(z.boolean(), false),
+  }),
+);
+
+export type CallResult = z.infer<typeof callResult>;
 
 const text = z.object({ type: z.literal('text'), text: z.string() });
 const media = z.object({
@@ -46,7 +57,20 @@ export function contentOf({ content, structuredContent }: CallResult): string {
   return (isRepeated ? shown : [...shown, JSON.stringify(structuredContent)]).join('\n');
 }
 
+/** Servers of the first version of the protocol have the result in `toolResult`; some write a text or a block where a list of blocks belongs. */
+function readResult(given: unknown): unknown {
+  if (!isJsonObject(given)) return given;
+  const { toolResult, content, structuredContent } = given;
+  if (toolResult !== undefined && content === undefined && structuredContent === undefined) {
+    return isJsonObject(toolResult) && Array.isArray(toolResult['content'])
+      ? withoutNulls(toolResult)
+      : { ...given, structuredContent: toolResult };
+  }
+  return typeof content === 'string' || isJsonObject(content) ? { ...given, content: [content] } : given;
+}
+
 function readBlock(given: unknown): unknown {
+  if (typeof given === 'string') return { type: 'text', text: given };
   if (!isJsonObject(given)) return given;
   const { resource, ...rest } = withoutNulls(given);
   return isJsonObject(resource) ? { ...rest, resource: withoutNulls(resource) } : rest;

@@ -5,9 +5,8 @@ import { endProcess, OutputTail, type OutputLine, readLines } from '@svc/sandbox
 import type { LaunchedProcess, LaunchEnd } from '@svc/sandbox/launcher.ts';
 import { quoted } from '@svc/kit/diagnostics/printable.ts';
 import { type Digits, withDigits } from '@svc/kit/exact-json.ts';
-import { asJsonObject } from '@svc/protocol/json-object.ts';
 import { parseJsonText } from '@svc/protocol/json-text.ts';
-import { readMessage } from './absent-values.ts';
+import { messagesIn } from './meant-messages.ts';
 
 const maxMessageBytes = 16 * 1024 * 1024;
 /** How many values one message may hold. A limit on bytes alone would let empty objects take fifty times their size and seconds to read. */
@@ -21,17 +20,6 @@ const stderrTailBytes = 4096;
 /** A server that closed its output and still runs after this time will not say more. */
 const exitGraceMs = 300;
 const silence = 'closed its output';
-/** "Internal error" of JSON-RPC; it is not shown. */
-const unusableCode = -32603;
-
-/** Replaces an answer that is neither a result nor an error; no server can write it. */
-const emptyAnswer = Symbol('an answer without a result');
-
-/** Whether an error of the client stands for an answer of the server that held neither a result nor an error. */
-export function isEmptyAnswer({ data }: { readonly data?: unknown }): boolean {
-  return data === emptyAnswer;
-}
-
 interface LaunchedTransportSettings {
   readonly launched: LaunchedProcess;
   /** Problems that the launcher found and that may keep it from running. */
@@ -67,6 +55,9 @@ export class LaunchedTransport implements Sdk.Transport {
   #isClosed = false;
   #isSilent = false;
   #straySample: string | null = null;
+  /** The id of an answer that no open request has. */
+  #strangeId: Sdk.RequestId | null = null;
+  #hasSpoken = false;
   #strayLines = 0;
   #unasked = 0;
   #unaskedBytes = 0;
@@ -87,12 +78,13 @@ export class LaunchedTransport implements Sdk.Transport {
 
   /** What may explain a failure, a line or more each: what the launcher found, stray output, the last words on stderr. */
   get hints(): readonly string[] {
-    const stray = this.#straySample;
+    const [stray, strange] = [this.#straySample, this.#strangeId];
     const said = this.#stderr.text();
     const hidden = this.#settings.hiddenIn(said);
     return [
       ...this.#settings.problems,
       ...(hidden === null ? [] : [hidden]),
+      ...(strange === null ? [] : [`it answered with the id ${quoted(String(strange))}, which no open request has`]),
       ...(stray === null ? [] : [`lines of its standard output were no messages, the first: ${stray}`]),
       ...(said === '' ? [] : [`its last words on stderr:\n${said}`]),
     ];
@@ -107,6 +99,7 @@ export class LaunchedTransport implements Sdk.Transport {
     const { stdin } = this.#settings.launched;
     if ('method' in message && 'id' in message) {
       this.#strayLines = 0;
+      this.#strangeId = null;
       this.#unasked = 0;
       this.#unaskedBytes = 0;
       this.#asked.set(message.id, message.method);
@@ -159,13 +152,12 @@ export class LaunchedTransport implements Sdk.Transport {
     if (this.#unaskedBytes > mostUnaskedBytes) {
       return this.#break(`wrote more than ${mostUnaskedBytes} bytes that nobody asked for`);
     }
-    const text = line.bytes.toString('utf8');
+    const text = line.bytes.toString('utf8').replace(/^\uFEFF/, '');
     if (text.trim() === '') return this.#count();
     const json = parseJsonText(text, mostMessageValues);
     if (json.kind === 'too-many') return this.#break(`wrote a message of more than ${mostMessageValues} values`);
     if (json.kind !== 'json') return this.#stray(text);
-    const isGreeting = (id: unknown): boolean => this.#asked.get(id as Sdk.RequestId) === 'initialize';
-    if (!this.#pass(readMessage(json.value, isGreeting))) this.#stray(text);
+    for (const message of messagesIn(json.value, this.#asked)) if (!this.#pass(message)) this.#stray(text);
   }
 
   /** The client that cancels a request waits for its answer no longer. */
@@ -185,16 +177,8 @@ export class LaunchedTransport implements Sdk.Transport {
     }
     if (sdk.isJSONRPCResultResponse(message) || sdk.isJSONRPCErrorResponse(message)) {
       this.#count();
-      if (message.id !== undefined) this.#asked.delete(message.id);
+      if (message.id !== undefined && !this.#asked.delete(message.id)) this.#strangeId ??= message.id;
       this.onmessage?.(message);
-      return true;
-    }
-    const id = this.#answeredId(message);
-    if (id !== null) {
-      this.#count();
-      this.#asked.delete(id);
-      const error = { code: unusableCode, message: 'it held neither a result nor an error', data: emptyAnswer };
-      this.onmessage?.({ jsonrpc: '2.0', id, error });
       return true;
     }
     if (!sdk.isJSONRPCNotification(message)) return false;
@@ -203,20 +187,16 @@ export class LaunchedTransport implements Sdk.Transport {
     return true;
   }
 
-  /** The request that a message answers with neither a result nor an error; null for any other message. */
-  #answeredId(message: unknown): Sdk.RequestId | null {
-    const fields = asJsonObject(message);
-    const id = fields?.['id'];
-    if (fields === null || 'method' in fields || (typeof id !== 'string' && typeof id !== 'number')) return null;
-    return this.#asked.has(id) ? id : null;
-  }
-
   #count(): void {
+    this.#hasSpoken = true;
     this.#unasked += 1;
     if (this.#unasked > mostUnasked) this.#break(`sent more than ${mostUnasked} messages that nobody asked for`);
   }
 
   #stray(text: string): void {
+    if (!this.#hasSpoken && /^content-length: *\d+\s*$/i.test(text)) {
+      return this.#break('wrote the header Content-Length, as language servers do, where each message is a line');
+    }
     this.#straySample ??= quoted(text);
     this.#strayLines += 1;
     if (this.#strayLines > mostStrayLines) {

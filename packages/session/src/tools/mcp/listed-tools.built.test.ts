@@ -60,7 +60,7 @@ describe('what a server lists', () => {
     ['a tool whose name is a number', tool('a', { name: 7 }), 'something that is not a tool'],
     [
       'a tool whose schema is a list',
-      { name: 'a', inputSchema: [] },
+      { name: 'a', inputSchema: ['a'] },
       'a, whose inputSchema is not one of the protocol',
     ],
     [

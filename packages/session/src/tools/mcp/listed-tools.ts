@@ -11,7 +11,7 @@ import { errorCode } from '@svc/kit/diagnostics/system-reason.ts';
 import { replaceFile } from '@svc/kit/files/replace-file.ts';
 import { isJsonObject, type JsonObject } from '@svc/protocol/json-object.ts';
 import { inputSchemaProblem, type JsonSchema } from '../argument-check.ts';
-import { schemaWithoutNulls, withoutNulls } from './absent-values.ts';
+import { isEmptyList, schemaWithoutNulls, withoutNulls } from './absent-values.ts';
 import { checkable } from './checkable-schema.ts';
 
 /** Everything that is offered is sent to the model with every turn. */
@@ -37,11 +37,16 @@ export interface ListedTools {
   readonly leftOut: readonly string[];
 }
 
+const someSchema = z.pipe(
+  z.transform((given) => (isEmptyList(given) ? {} : given)),
+  z.record(z.string(), z.unknown()),
+);
+
 /** A title, an icon or a hint that is not as it should be takes no tool away: nobody reads them here. */
 const shape = z.object({
   name: z.string(),
   description: z._default(z.string(), ''),
-  inputSchema: z._default(z.record(z.string(), z.unknown()), {}),
+  inputSchema: z._default(someSchema, {}),
   execution: z.catch(z.object({ taskSupport: z.optional(z.string()) }), {}),
 });
 

@@ -6,11 +6,13 @@ import type * as Sdk from '@modelcontextprotocol/client';
 import * as z from 'zod/mini';
 
 import { longestTimerMs } from '@svc/kit/units.ts';
-import { shortened } from '@svc/kit/diagnostics/printable.ts';
+import { quoted, shortened } from '@svc/kit/diagnostics/printable.ts';
 import type { Digits } from '@svc/kit/exact-json.ts';
 import type { LaunchedProcess } from '@svc/sandbox/launcher.ts';
 import { unusableAnswer } from './absent-values.ts';
-import { isEmptyAnswer, LaunchedTransport } from './launched-transport.ts';
+import { callResult, type CallResult } from './call-content.ts';
+import { LaunchedTransport } from './launched-transport.ts';
+import { codeless, unusable } from './meant-messages.ts';
 
 /** The whole list of a well-meant server fits in a page or two. */
 const mostPages = 64;
@@ -48,15 +50,6 @@ export interface ToolList {
   /** It ends there because the server gave a cursor that it had given before. */
   readonly isCut: boolean;
 }
-
-/** The result of `tools/call`, read as leniently as it can be without guessing. */
-const callResult = z.object({
-  content: z._default(z.array(z.unknown()), []),
-  structuredContent: z.optional(z.unknown()),
-  isError: z._default(z.boolean(), false),
-});
-
-export type CallResult = z.infer<typeof callResult>;
 
 export interface CallParameters {
   readonly name: string;
@@ -173,15 +166,23 @@ export class ServerConnection {
 
   #reasonOf(error: Error, lateAfterMs: number | null): string {
     const { fault, hints } = this.#transport;
-    if (error instanceof this.#sdk.ProtocolError && isEmptyAnswer(error)) {
-      return `answered what cannot be used: ${error.message}`;
-    }
-    if (error instanceof this.#sdk.ProtocolError) return `answered with error ${error.code}: ${cut(error.message)}`;
+    if (error instanceof this.#sdk.ProtocolError) return `answered ${whatOf(error)}: ${cut(error.message)}`;
     const happened =
-      fault ??
-      (lateAfterMs === null ? cut(unusableAnswer(error.message)) : `did not answer within ${lateAfterMs / 1000} s`);
+      fault ?? (lateAfterMs === null ? this.#unusableOf(error) : `did not answer within ${lateAfterMs / 1000} s`);
     return [happened, ...hints].join('\n');
   }
+
+  #unusableOf({ message }: Error): string {
+    const [, version] = /^Server's protocol version is not supported: (.*)$/s.exec(message) ?? [];
+    if (version === undefined) return cut(unusableAnswer(message));
+    const ours = this.#sdk.SUPPORTED_PROTOCOL_VERSIONS.join(', ');
+    return `speaks the version ${quoted(version)} of the protocol, and not one of ${ours}`;
+  }
+}
+
+function whatOf({ code, data }: { readonly code: number; readonly data?: unknown }): string {
+  if (data === unusable) return 'what cannot be used';
+  return data === codeless ? 'with an error' : `with error ${code}`;
 }
 
 function tooLong(what: string): ServerAnswer<never> {

@@ -112,7 +112,8 @@ export class ToolServer {
       if (answer.late) this.#retire(connection);
       return failed(name, `${answer.reason}${connection.takeRefused()}`);
     }
-    const { text, truncated } = await this.#shown(contentOf(answer.value), tool);
+    const mute = answer.value.isError ? `the server of ${name} says that it failed, and not why` : '';
+    const { text, truncated } = await this.#shown(contentOf(answer.value) || mute, tool);
     const note = change === null ? '' : `\n[the server of ${name} lists other tools than before: ${change}]`;
     const status = answer.value.isError ? 'failed' : 'passed';
     return { status, content: `${text}${note}${connection.takeRefused()}`, exitCode: null, truncated };
