@@ -59,7 +59,8 @@ describe('a grant that is a list', () => {
   it.each(allLists.filter((list) => list !== 'networkAllow' && list !== 'shellAllow'))(
     'stands in its record, and in the page for its words: %s',
     (list: ListGrant) => {
-      const field = `${listPath(list)[0]}_allow`;
+      const [section, key] = listPath(list);
+      const field = key === 'allow' ? `${section}_allow` : key;
       const isReported = (listKeys as readonly string[]).includes(field);
       expect(filesWith(new RegExp(`\\b(?:${list}|${field})\\b`)).filter((path) => forAllLists.test(path))).toEqual([
         'artifacts/src/grants/list-grants.ts',

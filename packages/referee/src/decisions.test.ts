@@ -12,6 +12,7 @@ const asking: Asking = {
     shellAllow: [],
     spawnAllow: ['scout'],
     envAllow: [],
+    hostRead: [],
     filesystemScope: null,
     ...noFlags,
     stateStores: [],

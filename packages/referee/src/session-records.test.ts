@@ -15,6 +15,7 @@ const capsule: ResolvedCapsule = {
     shellAllow: [],
     spawnAllow: ['lead'],
     envAllow: [],
+    hostRead: [],
     filesystemScope: null,
     ...noFlags,
     stateStores: [],

@@ -43,6 +43,7 @@ const [network, peers, shell] = [
   'capabilities.shell.allow',
 ];
 const scope = 'capabilities.filesystem.scope';
+const hostRead = 'capabilities.filesystem.host_read';
 const rows: readonly Row[] = [
   row('D2-ENVEL-02', list('network', 'a.example', 'b.example'), list('network', 'b.example', 'a.example')),
   row('D2-ENVEL-02', list('network', 'a.example'), list('network', 'a.example', 'c.example'), network),
@@ -58,6 +59,8 @@ const rows: readonly Row[] = [
   row('D2-ENVEL-04', list('network', 'https://a.example'), list('network', 'http://a.example'), network),
   row('D2-ENVEL-04', list('network', 'https://a.example'), list('network', 'a.example'), network),
   row('D2-ENVEL-05', 'network: { unix_sockets: true }', 'network: { unix_sockets: true }'),
+  row('host read', 'filesystem: { host_read: [/opt] }', 'filesystem: { host_read: [/opt/sdk] }'),
+  row('host read', 'filesystem: { host_read: [/opt/sdk] }', 'filesystem: { host_read: [/opt] }', hostRead),
   row('D2-ENVEL-05', '', 'network: { unix_sockets: true }', 'capabilities.network.unix_sockets'),
   row('D2-ENVEL-06', list('peer_fetch', 'a.example'), list('peer_fetch', 'a.example:8080')),
   row('D2-ENVEL-06', list('peer_fetch', 'a.example'), list('peer_fetch', 'b.example'), peers),

@@ -76,6 +76,7 @@ const nothing: SpawnEnvelope = {
   shellAllow: [],
   spawnAllow: [],
   envAllow: [],
+  hostRead: [],
   filesystemScope: null,
   ...noFlags,
   stateStores: [],

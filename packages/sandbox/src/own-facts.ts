@@ -91,11 +91,21 @@ interface Mount {
 
 /** Whether a directory, with everything mounted below it, can be mounted with other owners. `mounts` is `/proc/self/mountinfo`. */
 export function isMappable(path: string, mounts: string): boolean {
+  const found = mountsAt(path, mounts);
+  return found.length > 0 && found.every(({ type, isMapped }) => mappableTypes.has(type) && !isMapped);
+}
+
+/** The types of the file systems that a path lies in, and that are mounted below it. */
+export function mountTypesAt(path: string, mounts: string): readonly string[] {
+  return mountsAt(path, mounts).map(({ type }) => type);
+}
+
+/** The mount that holds a path, and those below it; none where nothing is known. */
+function mountsAt(path: string, mounts: string): readonly Mount[] {
   const all = mounts.split('\n').flatMap(parseMount);
   const holding = mountOf(path, all);
-  if (holding === undefined) return false;
-  const below = all.filter(({ point }) => point.startsWith(path === '/' ? '/' : `${path}/`));
-  return [holding, ...below].every(({ type, isMapped }) => mappableTypes.has(type) && !isMapped);
+  if (holding === undefined) return [];
+  return [holding, ...all.filter(({ point }) => point.startsWith(path === '/' ? '/' : `${path}/`))];
 }
 
 /** What was mounted last in a place covers what was there. */

@@ -86,6 +86,14 @@ const ownPrograms: Gap = {
   text: 'Programs that the agent writes into the workdir or fetches there can run, whatever shell allow says.',
   when: (scope) => scope.workdir_exec,
 };
+const hostPrograms: Gap = {
+  text: 'Programs in the files and folders of host read can run, whatever shell allow says.',
+  when: ({ host_read: paths = [] }) => paths.length > 0,
+};
+const hostSockets: Gap = {
+  text: 'Services of the host whose UNIX sockets lie in host read can be reached.',
+  when: ({ host_read: paths = [], unix_sockets: sockets }) => sockets && paths.length > 0,
+};
 const loadedFromStore: Gap = {
   text: 'The loader of the system can be made to run a copy of a program in a state store.',
   when: ({ preopens }) => preopens.some(({ runtime, state }) => runtime === 'tool' && state !== undefined),
@@ -159,6 +167,7 @@ const gaps: Readonly<Record<Enforcement, readonly Gap[]>> = {
     },
     loadedFromStore,
     ownPrograms,
+    hostPrograms,
     writableHome,
     pathSockets,
     othersPriority,
@@ -169,10 +178,24 @@ const gaps: Readonly<Record<Enforcement, readonly Gap[]>> = {
     processesOfUser,
     kernelBugs,
   ],
-  sealed: [codeItIsGiven, ownPrograms, writableHome, sendsAnything, localNetwork, ...shared, kernelBugs],
+  sealed: [
+    codeItIsGiven,
+    ownPrograms,
+    hostPrograms,
+    hostSockets,
+    writableHome,
+    sendsAnything,
+    localNetwork,
+    ...shared,
+    kernelBugs,
+  ],
 };
 
 const everywhere: readonly Gap[] = [
+  {
+    text: 'All that the folders of host read hold can be read, deeper files with secrets too.',
+    when: ({ host_read: paths = [] }) => paths.length > 0,
+  },
   {
     text: 'A host behind the proxy of this machine is judged by its name alone: the proxy looks up the address, which may be any.',
     when: ({ proxied = [] }) => proxied.length > 0,

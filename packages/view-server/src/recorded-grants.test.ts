@@ -14,6 +14,7 @@ describe('the list of the grants of a session', () => {
           spawn_allow: ['reviewer@1.0.0'],
           network_allow: ['api.example.com:443'],
           env_allow: ['CI'],
+          host_read: ['/opt/sdk'],
           plan_submit: true,
           preopens: [
             { artifact: 'svc-tool-editor', runtime: 'tool', path: '.', writable: true },
@@ -36,6 +37,7 @@ describe('the list of the grants of a session', () => {
       ['Files of the hook', 'svc-hook-debug: no files; state: seen', null],
       ['Network', 'api.example.com:443', ['connection', 'api.example.com:443']],
       ['Child', 'reviewer@1.0.0', ['child', 'reviewer']],
+      ['Files of the host', '/opt/sdk, read', null],
       ['Variable', 'CI', null],
       ['Plans', 'several calls at once', ['tool', 'submit-plan']],
       ['Tool', 'delegate', ['tool', 'delegate']],

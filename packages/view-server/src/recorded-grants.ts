@@ -74,6 +74,8 @@ export function grantedIn(line: string, manifest: string): Granted {
     list.add('Network', place, ['network', place.replace(/:\d+$/, '')], ['connection', addressOf(place)]);
   for (const name of namesIn(grants['spawn_allow']))
     list.add('Child', name, ['spawn', name], ['child', name.replace(/@.*$/, '')]);
+  for (const path of namesIn(grants['host_read']))
+    list.add('Files of the host', `${path}, ${accessOf(false)}`, ['filesystem', path]);
   for (const name of namesIn(grants['env_allow'])) list.add('Variable', name, ['env', name]);
   for (const name of namesIn(Object.keys(grants).filter((each) => listName.test(each))))
     if (!listsInWords.has(name)) for (const each of namesIn(grants[name])) list.add('Grant', `${name}: ${each}`, null);

@@ -24,6 +24,7 @@ const capsule: CapsuleGrants = {
   ...noFlags,
   networkAllow: ['a.example', 'b.example:8080'].map(destination),
   envAllow: ['LANG', 'TERM'],
+  hostRead: [],
   stateStores: [],
   maxMemoryBytes: 1000,
   deadlineSecs: 100,
@@ -71,6 +72,18 @@ describe('the grants of an artifact', () => {
       deadlineSecs: 5,
     });
     expect(grants.networkAllow.map(formatDestination)).toEqual(['https://a.example', 'b.example:8080']);
+  });
+
+  it('have the paths of the host that lie within those of the capsule', () => {
+    const granted = { ...capsule, hostRead: ['/opt/sdk', '/srv/data'] };
+    expect(narrow('tool', undefined, granted).grants.hostRead).toEqual(['/opt/sdk', '/srv/data']);
+    expect(narrow('hook', undefined, granted).grants.hostRead).toEqual([]);
+    const asked = { filesystem: { host_read: ['/opt/sdk/lib/', '/opt/sdk-2', '/srv/data'] } };
+    const { grants, warnings } = narrow('tool', asked, granted);
+    expect(grants.hostRead).toEqual(['/opt/sdk/lib', '/srv/data']);
+    expect(warnings.map(({ message }) => message)).toEqual([
+      'artifacts[3].capabilities.filesystem.host_read[1] of part: /opt/sdk-2 is wider than the capsule grants and was dropped',
+    ]);
   });
 
   it('lose what is wider than the capsule, with a warning that names each', () => {

@@ -9,6 +9,7 @@ import {
 } from '@svc/kit/net/network-destination.ts';
 import { renderKeyPath, type KeyPath } from '../manifest/key-path.ts';
 import type { ArtifactEntry } from '../manifest/schema.ts';
+import { normalizeHostPath, waysTo } from '../manifest/host-path.ts';
 import { normalizeWorkdirPath, intersection, type WorkdirPath } from '../manifest/workdir-path.ts';
 import { askedFlag, eachFlag, type FlagGrants, flagPath } from './flag-grants.ts';
 import {
@@ -19,6 +20,7 @@ import {
   type NarrowedList,
   narrowedLists,
   type NarrowedLists,
+  type PathList,
   type PlaceList,
 } from './list-grants.ts';
 
@@ -85,6 +87,7 @@ export function narrowGrants(request: NarrowRequest): Narrowed {
     ...eachList(narrowedLists, {
       places: (list) => placesOf(list, request, drop),
       names: (list) => namesOf(list, request, drop),
+      paths: (list) => pathsOf(list, request, drop),
     }),
     ...eachFlag((name) =>
       flag(askedFlag(asked, name), {
@@ -166,6 +169,19 @@ function namesOf(list: NarrowedList & NameList, { entry, capsule }: NarrowReques
     const isGranted = capsule[list].includes(name);
     if (!isGranted) drop([...listPath(list), index], name);
     return isGranted;
+  });
+  return [...new Set(granted)];
+}
+
+function pathsOf(list: NarrowedList & PathList, { entry, capsule }: NarrowRequest, drop: Drop): readonly string[] {
+  const asked = askedList(entry.capabilities ?? {}, list);
+  if (asked === undefined) return entry.runtime === 'hook' ? [] : capsule[list];
+  const granted = asked.flatMap((text, index) => {
+    const path = normalizeHostPath(text);
+    if (path === undefined) return [];
+    if (waysTo(path).some((way) => capsule[list].includes(way))) return [path];
+    drop([...listPath(list), index], path);
+    return [];
   });
   return [...new Set(granted)];
 }

@@ -16,6 +16,7 @@ import type { resourceLimits } from '../manifest/capabilities.ts';
 import { declaredArtifacts } from '../manifest/declared-artifacts.ts';
 import type { ArtifactEntry, CapsuleManifest } from '../manifest/schema.ts';
 import type { LoadedManifest } from '../manifest/loaded-manifest.ts';
+import { normalizeHostPath } from '../manifest/host-path.ts';
 import { normalizeWorkdirPath, type WorkdirPath } from '../manifest/workdir-path.ts';
 import { declaredStores, narrowGrants, type ArtifactGrants, type CapsuleGrants } from './artifact-grants.ts';
 import { askedFlag, eachFlag, type FlagGrants, flagsOf } from './flag-grants.ts';
@@ -84,6 +85,7 @@ function listsIn(capabilities: CapsuleManifest['capabilities']): ListGrants {
   return eachList(allLists, {
     places: (list) => destinations(askedList(capabilities, list)),
     names: (list) => distinct(askedList(capabilities, list)),
+    paths: (list) => distinct(askedList(capabilities, list)?.flatMap((path) => normalizeHostPath(path) ?? [])),
   });
 }
 

@@ -5,7 +5,7 @@ import { loadCapsuleManifest } from '../manifest/load.ts';
 import { lower } from './effective-grants.ts';
 import { envelopeOf, firstExcess, type SpawnEnvelope } from './spawn-envelope.ts';
 
-/** What one manifest says of the ten axes; null where it says nothing. */
+/** What one manifest says of the axes; null where it says nothing. */
 interface Declaration {
   readonly network: readonly string[];
   readonly unixSockets: boolean;
@@ -13,6 +13,7 @@ interface Declaration {
   readonly shell: readonly string[];
   readonly spawn: readonly string[];
   readonly env: readonly string[];
+  readonly hostRead: readonly string[];
   readonly scope: string | null;
   readonly workdirExec: boolean;
   readonly state: State;
@@ -26,7 +27,7 @@ interface State {
 }
 
 function manifestOf(name: string, declaration: Declaration): string {
-  const { network, peerFetch, shell, spawn, env, scope, state, containment } = declaration;
+  const { network, peerFetch, shell, spawn, env, hostRead, scope, state, containment } = declaration;
   const block = (allow: readonly string[]): object | undefined => (allow.length === 0 ? undefined : { allow });
   return JSON.stringify({
     name,
@@ -44,7 +45,7 @@ function manifestOf(name: string, declaration: Declaration): string {
       shell: block(shell),
       spawn: block(spawn),
       env: block(env),
-      filesystem: { workdir_exec: declaration.workdirExec, ...(scope === null ? {} : { scope }) },
+      filesystem: { workdir_exec: declaration.workdirExec, host_read: hostRead, ...(scope === null ? {} : { scope }) },
       ...(state.ofCapsule === null ? {} : { state: state.ofCapsule }),
       ...(containment === null ? {} : { containment }),
     },
@@ -87,6 +88,14 @@ function placesIn(scope: string | null): Set<string> {
   return new Set(places.filter((place) => all || place === scope || place.startsWith(`${scope}/`)));
 }
 
+/** Every place of the host that its paths keep apart. */
+const hostPlaces = ['/opt', '/opt/sdk', '/opt/sdk/lib', '/opt/sdk-2', '/srv'];
+
+function hostPlacesIn(paths: readonly string[]): Set<string> {
+  const plain = paths.map((path) => path.replaceAll(/\/\.?(?=\/|$)/g, ''));
+  return new Set(hostPlaces.filter((place) => plain.some((path) => `${place}/`.startsWith(`${path}/`))));
+}
+
 function storesOf(name: string, { ofCapsule, artifacts }: State): Set<string> {
   const opened = new Set<string>();
   for (const { runtime, state } of artifacts) {
@@ -124,6 +133,7 @@ function rulesThatHold(parent: Declaration, child: Declaration): Readonly<Record
     'capabilities.shell.allow': isSubset(child.shell, new Set(parent.shell)),
     'capabilities.spawn.allow': isSubset(child.spawn, new Set(parent.spawn)),
     'capabilities.env.allow': isSubset(child.env, new Set(parent.env)),
+    'capabilities.filesystem.host_read': isSubset(hostPlacesIn(child.hostRead), hostPlacesIn(parent.hostRead)),
     'capabilities.filesystem.scope':
       parent.scope === null || (child.scope !== null && isSubset(placesIn(child.scope), placesIn(parent.scope))),
     'capabilities.filesystem.workdir_exec': parent.workdirExec || !child.workdirExec,
@@ -135,6 +145,7 @@ function rulesThatHold(parent: Declaration, child: Declaration): Readonly<Record
 /** Everything of the world that a capsule can do. */
 function powers(name: string, declaration: Declaration): Set<string> {
   const { network, unixSockets, peerFetch, shell, spawn, env, scope, workdirExec, state, containment } = declaration;
+  const { hostRead } = declaration;
   const tagged = (tag: string, all: Iterable<string>): string[] => [...all].map((one) => `${tag} ${one}`);
   return new Set([
     ...tagged('request', throughAny(network)),
@@ -142,6 +153,7 @@ function powers(name: string, declaration: Declaration): Set<string> {
     ...tagged('run', shell),
     ...tagged('spawn', spawn),
     ...tagged('read variable', env),
+    ...tagged('read', hostPlacesIn(hostRead)),
     ...tagged('see', placesIn(scope)),
     ...tagged('open', storesOf(name, state)),
     ...tagged('run under', runsUnder(containment)),
@@ -168,6 +180,7 @@ const axes: { readonly [Axis in keyof Declaration]: fc.Arbitrary<Declaration[Axi
   shell: someOf('git', 'curl', 'Git'),
   spawn: someOf('helper', 'other'),
   env: someOf('LANG', 'lang', 'TERM'),
+  hostRead: someOf(...hostPlaces, '/opt/./sdk//', '/opt/sdk/'),
   scope: fc.option(fc.constantFrom('.', ...places.slice(1))),
   workdirExec: fc.boolean(),
   state: fc.record({
@@ -187,6 +200,7 @@ const nothing: Declaration = {
   shell: [],
   spawn: [],
   env: [],
+  hostRead: [],
   scope: null,
   workdirExec: false,
   state: { ofCapsule: null, artifacts: [] },
@@ -223,6 +237,7 @@ describe('the comparison of envelopes', () => {
     ['D2-ENVEL-12', 'workdirExec'],
     ['D2-ENVEL-13', 'state'],
     ['D2-ENVEL-15', 'containment'],
+    ['not of D2', 'hostRead'],
   ] as const)('[%s] agrees with the model on %s, and admits nothing wider', (_, axis) => {
     fc.assert(
       fc.property(axes[axis], axes[axis], (held, declared) => {
@@ -263,6 +278,7 @@ describe('the comparison of envelopes', () => {
           shell: fewer(parent.shell),
           spawn: fewer(parent.spawn),
           env: fewer(parent.env),
+          hostRead: fewer(parent.hostRead),
         }),
       ),
     );

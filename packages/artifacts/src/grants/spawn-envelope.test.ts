@@ -111,6 +111,29 @@ describe('of names', () => {
   });
 });
 
+describe('of paths of the host', () => {
+  const reads = (...paths: readonly string[]): string =>
+    capabilities(`filesystem: { host_read: ${JSON.stringify(paths)} }`);
+
+  it.each([
+    ['/opt/sdk', '/opt/sdk', 'within'],
+    ['/opt/sdk', '/opt//sdk/./lib/', 'within'],
+    ['/opt/sdk', '/opt/sdk-2', '"/opt/sdk-2"'],
+    ['/opt/sdk', '/opt', '"/opt"'],
+    ['/opt/sdk/lib', '/opt/sdk', '"/opt/sdk"'],
+  ])('%s over %s: %s', (held, declared, expected) => {
+    const refusal = `capabilities.filesystem.host_read: the child declares ${expected}, which is within no path of the parent`;
+    expect(verdict(reads('/srv/a', held), reads(declared, '/srv/a'))).toBe(expected === 'within' ? 'within' : refusal);
+    expect(verdict('', reads(declared))).toContain('capabilities.filesystem.host_read: the child declares "/opt');
+    expect(verdict(reads(held), '')).toBe('within');
+  });
+
+  it('the value of a variable stands there as its reference', () => {
+    const child = envelope('child', 'capabilities: { filesystem: { host_read: ["${SDK}"] } }', { SDK: '/opt/secret/' });
+    expect(firstExcess(envelope('parent', ''), child)?.declared).toBe('${SDK}');
+  });
+});
+
 describe('of flags', () => {
   it.each([
     ['network', 'unix_sockets'],

@@ -4,17 +4,20 @@ import { quoted } from '@svc/kit/diagnostics/printable.ts';
 import { formatDestination, parseDestination, coveringEntries } from '@svc/kit/net/network-destination.ts';
 import { isAtLeast } from '@svc/protocol/containment-class.ts';
 import type { Reference } from '../manifest/references.ts';
+import { normalizeHostPath, waysTo } from '../manifest/host-path.ts';
 import { normalizeWorkdirPath, isWithin } from '../manifest/workdir-path.ts';
 import type { EffectiveGrants } from './effective-grants.ts';
 import {
   allLists,
   forLists,
+  isPathList,
   isPlaceList,
   listPath,
   type ListGrant,
   type ListGrants,
   listsOf,
   type NameList,
+  type PathList,
   type PlaceList,
 } from './list-grants.ts';
 import { eachFlag, eachFlagOf, type FlagGrant, type FlagGrants, flagPath, flagsOf } from './flag-grants.ts';
@@ -22,7 +25,7 @@ import { eachFlag, eachFlagOf, type FlagGrant, type FlagGrants, flagPath, flagsO
 /** Axes on which the grants of two capsules are compared as they are, beside lists and what is given or not. */
 type GrantAxis = 'filesystemScope' | 'containmentFloor';
 
-/** What of a capsule's grants is compared when it is spawned or spawns: the ten axes of D2 "Spawn envelope rules". */
+/** What of a capsule's grants is compared when it is spawned or spawns: the ten axes of D2 "Spawn envelope rules", and paths of the host. */
 export interface SpawnEnvelope extends Pick<EffectiveGrants, GrantAxis>, FlagGrants, ListGrants {
   /** Every state store that one of the capsule's artifacts opens. */
   readonly stateStores: readonly string[];
@@ -73,7 +76,7 @@ export function envelopeOf(grants: EffectiveGrants, references: readonly Referen
 function spellingsOf({ variable, value }: Reference): readonly (readonly [string, string])[] {
   if (value === undefined) return [];
   const reading = parseDestination(value);
-  const spellings = [value, normalizeWorkdirPath(value) ?? value];
+  const spellings = [value, normalizeWorkdirPath(value) ?? value, normalizeHostPath(value) ?? value];
   if (reading.kind === 'destination') spellings.push(formatDestination(reading.destination));
   return spellings.map((spelling) => [spelling, `\${${variable}}`]);
 }
@@ -95,7 +98,7 @@ type Comparison = (pair: Pair) => EnvelopeExcess | null;
 
 const { networkAllow: ofNetwork, ...ofOtherLists } = forLists(listedAlike);
 
-/** In the order of D2's table. */
+/** In the order of D2's table; it has no axis for paths of the host. */
 const comparisons: Readonly<Record<Axis, Comparison>> = {
   networkAllow: ofNetwork,
   ...eachFlagOf('network', heldAlike),
@@ -123,7 +126,18 @@ function uncovered({ parent, child }: Pair, axis: PlaceList): EnvelopeExcess | n
 type NameAxis = NameList | 'stateStores';
 
 function listedAlike(list: ListGrant): Comparison {
-  return (pair) => (isPlaceList(list) ? uncovered(pair, list) : unlisted(pair, list));
+  if (isPlaceList(list)) return (pair) => uncovered(pair, list);
+  if (isPathList(list)) return (pair) => beyondPaths(pair, list);
+  return (pair) => unlisted(pair, list);
+}
+
+/** By spelling: links are refused where the child starts. */
+function beyondPaths({ parent, child }: Pair, axis: PathList): EnvelopeExcess | null {
+  const held = new Set(parent[axis]);
+  const excess = child[axis].find((path) => !waysTo(path).some((way) => held.has(way)));
+  if (excess === undefined) return null;
+  const declared = asWritten(child, excess);
+  return excessOf(axis, declared, `the child declares ${quoted(declared)}, which is within no path of the parent`);
 }
 
 function unlisted({ parent, child }: Pair, axis: NameAxis): EnvelopeExcess | null {

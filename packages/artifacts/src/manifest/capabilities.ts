@@ -5,6 +5,7 @@ import * as z from 'zod/mini';
 import { parseDestination } from '@svc/kit/net/network-destination.ts';
 import { defaultLimits } from '@svc/kit/default-limits.ts';
 import { containmentClasses } from '@svc/protocol/containment-class.ts';
+import { mostHostPaths, normalizeHostPath } from './host-path.ts';
 import { artifactName, commandName, variableName } from './name-schemas.ts';
 import { byteSize, durationSecs } from './units.ts';
 import { normalizeWorkdirPath } from './workdir-path.ts';
@@ -31,8 +32,16 @@ const workdirPath = z.string().check(
   }),
 );
 
+const hostPath = z.string().check(
+  z.refine((path) => normalizeHostPath(path) !== undefined, {
+    error: 'must be an absolute path of this machine without "..", and not / itself',
+    params: { code: 'E-CAP-026' },
+  }),
+);
+
 const filesystem = z.strictObject({
   scope: z.optional(workdirPath),
+  host_read: z.optional(z.array(hostPath).check(z.maxLength(mostHostPaths))),
   read_only: z.optional(z.boolean()),
   workdir_exec: z.optional(z.boolean()),
 });

@@ -106,6 +106,8 @@ export const capsuleKeys: Readonly<Record<string, string>> = {
   'artifacts[].capabilities.filesystem.scope': 'Path below the workdir; nothing beside it is seen.',
   'artifacts[].capabilities.filesystem.read_only': 'True forbids writing.',
   'artifacts[].capabilities.filesystem.workdir_exec': 'False forbids executing files of the workdir.',
+  'artifacts[].capabilities.filesystem.host_read':
+    'Paths of the host that the program of this artifact reads, each within the capsule’s own list.',
   'artifacts[].capabilities.network': 'Where this artifact may connect to.',
   'artifacts[].capabilities.network.allow':
     'host, host:port or http(s)://host[:port], each within the capsule’s own list.',
@@ -173,6 +175,8 @@ export const capsuleKeys: Readonly<Record<string, string>> = {
   'capabilities.filesystem.scope': 'Path below the workdir; nothing beside it is seen.',
   'capabilities.filesystem.read_only': 'True forbids writing.',
   'capabilities.filesystem.workdir_exec': 'True allows executing files of the workdir.',
+  'capabilities.filesystem.host_read':
+    'Absolute paths of files and folders of this machine that programs may read, and whose programs they may run. Nothing there can be written.',
   'capabilities.network': 'Outbound connections.',
   'capabilities.network.allow':
     'host, host:port or http(s)://host[:port]. The endpoint of the model need not be listed.',

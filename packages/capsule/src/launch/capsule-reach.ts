@@ -1,4 +1,4 @@
-/** Says what a capsule gets of this machine's network and environment. */
+/** Says what a capsule gets of this machine's network, environment and files. */
 
 import type { EffectiveGrants } from '@svc/artifacts/grants/effective-grants.ts';
 import type { LoadedManifest } from '@svc/artifacts/manifest/loaded-manifest.ts';
@@ -9,6 +9,8 @@ export interface CapsuleReach {
   readonly hosts: readonly string[];
   /** Names of the variables that commands get, and of those that the manifest refers to. */
   readonly variables: readonly string[];
+  /** Paths of this machine that its programs read; absent for a capsule without any. */
+  readonly reads?: readonly string[];
 }
 
 export interface DeclaredReach {
@@ -17,9 +19,13 @@ export interface DeclaredReach {
 }
 
 export function reachOf({ loaded: { keyVariable, references }, grants }: DeclaredReach): CapsuleReach {
-  const { endpoint, networkAllow, peerFetchAllow, envAllow } = grants;
+  const { endpoint, networkAllow, peerFetchAllow, envAllow, hostRead } = grants;
   const places = [...(endpoint === null ? [] : [endpoint]), ...networkAllow, ...peerFetchAllow];
   const referred = references.map(({ variable }) => variable);
   const variables = [...(keyVariable === null ? [] : [keyVariable]), ...referred, ...envAllow];
-  return { hosts: [...new Set(places.map(formatDestination))], variables: [...new Set(variables)] };
+  return {
+    hosts: [...new Set(places.map(formatDestination))],
+    variables: [...new Set(variables)],
+    ...(hostRead.length === 0 ? {} : { reads: hostRead }),
+  };
 }

@@ -149,6 +149,7 @@ export async function scopeOfLaunch(
       ...unheld.limits,
       ...network.refusals,
       ...refusals,
+      ...(await hostReadRefusals(request, source, { loaded, grants })),
     ],
     warnings: [
       admissionWarnings([source]),
@@ -210,6 +211,20 @@ async function commandReads(
   const places = { manifestDirectory: directory, home, workdir: workdir ?? join(root, 'workdir') };
   const { reads } = operatorFiles(driverWords(command ?? ''), places);
   return reads.length === 0 ? {} : { command_reads: reads };
+}
+
+/** Nothing of the host is looked at for a capsule that names none of it. */
+async function hostReadRefusals(
+  { home, workdir, env, adhoc }: ScopeRequest,
+  { root }: CapsuleSource,
+  { loaded, grants: { hostRead } }: { readonly loaded: LoadedManifest; readonly grants: EffectiveGrants },
+): Promise<readonly Diagnostic[]> {
+  if (hostRead.length === 0) return [];
+  const { refusedHostReads } = await import('./host-reads.ts');
+  const given = adhoc?.project.scope.project_folder?.path ?? workdir ?? join(root, 'workdir');
+  const surroundings = { home, own: [root, loaded.directory], given: [given], env };
+  const flag = adhoc === undefined ? null : '--host-read';
+  return refusedHostReads(hostRead, surroundings, { locate: loaded.locate, flag });
 }
 
 /** Their values may be secrets, and are not shown. */

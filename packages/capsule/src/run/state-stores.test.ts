@@ -140,6 +140,7 @@ function grants(own: Pick<ArtifactGrants, 'runtime' | 'preopen' | 'stateStores'>
     ...noFlags,
     networkAllow: [],
     envAllow: [],
+    hostRead: [],
     maxMemoryBytes: 1,
     deadlineSecs: 1,
     ...own,

@@ -81,6 +81,7 @@ export function capsuleProcesses(grants: EffectiveGrants): ProcessGrants {
     writable: !grants.readOnly,
     ...flagsOf(grants),
     stores: [],
+    hostReads: grants.hostRead,
     networkAllow: grants.networkAllow,
     limits: grants.resources,
   };
@@ -101,6 +102,7 @@ export function toolProcesses(
     writable: own.preopen?.writable ?? false,
     ...flagsOf(own),
     stores,
+    hostReads: own.hostRead,
     networkAllow: own.networkAllow,
     limits: capsule.resources,
   };

@@ -43,6 +43,11 @@ export const containmentCodes = {
     explanation:
       'The program is not there, cannot be run, or a step of its containment failed; the message says which. Nothing ran. svc-sandbox exits with 127, 126 or 125 for these.',
   },
+  'E-CAP-026': {
+    title: 'programs may not be given a path of the host',
+    explanation:
+      'capabilities.filesystem.host_read, or --host-read of a task without a manifest, lists files and folders that contained programs may read and whose programs they may run. Each is an absolute path of a regular file or a folder that is there, without a link on the way. Refused are places that would undo containment or show secrets: the root of all, /proc, /sys, /dev and what is mounted like them, folders of sockets such as /run, homes as a whole, keys and credentials in them, what svc keeps, the workdir and what holds it. The message says which it is; name the folder of the one program that is needed.',
+  },
   'W-RUN-003': {
     title: 'a command that is listed cannot be run on this host',
     explanation:

@@ -133,6 +133,13 @@ export class FileCollection {
     this.#problems.add(sentence);
   }
 
+  /** Keeps what `look` finds, and none of its problems. */
+  unreported(look: () => void): void {
+    const before = new Set(this.#problems);
+    look();
+    for (const problem of this.#problems) if (!before.has(problem)) this.#problems.delete(problem);
+  }
+
   /** Whether something is there already, so that it need not be looked at twice. */
   canExecute(path: string): boolean {
     return this.#execute.has(path);

@@ -37,6 +37,24 @@ describe('the files that a process needs', () => {
     });
   });
 
+  it('include places of the host with the libraries of their programs, and not what a link there leads to', () => {
+    const host = plantHost({
+      '/usr/lib/ld.so': writeElf({}),
+      '/usr/lib/libz.so': writeElf({}),
+      '/opt/sdk/bin/tool': writeElf({ interpreter: '/usr/lib/ld.so', needed: ['libz.so'] }),
+      '/opt/sdk/bin/odd': writeElf({ interpreter: '/usr/lib/ld.so', needed: ['libgone.so'] }),
+      '/opt/sdk/lib/data': 'data',
+      '/opt/link': { linkTo: '/srv/secret' },
+      '/srv/secret/key': 'key',
+    });
+    const granted = { hostReads: ['/opt/sdk', '/opt/link', '/opt/gone'] };
+    expect(neededFiles([], host, [], granted)).toMatchObject({
+      read: ['/usr/lib/libz.so'],
+      execute: ['/opt/sdk', '/usr/lib/ld.so'],
+      problems: [],
+    });
+  });
+
   it('need one parse: the second time svc reads nothing', () => {
     const count = { bytes: 0 };
     const host = plantHost(

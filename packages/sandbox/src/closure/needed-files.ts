@@ -16,18 +16,18 @@ import { profiles } from './profiles.ts';
 
 /**
  * All that a process may open so that each of `programs`, absolute paths, can run and do its work: the baseline, closures
- * and profiles; and what is granted besides: files and directories to read, and directories whose programs may run. `searchPath` is the `PATH`
- * that the process will have.
+ * and profiles; and what is granted besides: files and directories to read, directories whose programs may run, and those of both whose programs
+ * come with what they need. `searchPath` is the `PATH` that the process will have.
  */
 export function neededFiles(
   programs: readonly string[],
   host: FileHost,
   searchPath: readonly string[],
-  { reads = [], trees = [] }: { readonly reads?: readonly string[]; readonly trees?: readonly string[] } = {},
+  { reads = [], trees = [], hostReads = [] }: Partial<Record<'reads' | 'trees' | 'hostReads', readonly string[]>> = {},
 ): CollectedFiles {
   const files = new FileCollection(host);
   addBaseline(files);
-  addCommands(files, programs, searchPath);
+  addCommands(files, programs, searchPath, hostReads);
   for (const walk of reads.map((path) => files.find(path))) if (walk !== null) files.read(walk);
   for (const walk of trees.map((path) => files.find(path))) if (walk !== null) files.execute(walk);
   return files.result();
@@ -40,15 +40,21 @@ const maxHelpers = 4096;
 const openedByLibc = ['libgcc_s.so.1', 'libnss_files.so.2', 'libnss_dns.so.2', 'libnss_compat.so.2'];
 
 /**
- * Adds the closure of each command and what its profile adds (`profiles.ts`). A shell script without a profile is reported as a problem.
- * `searchPath` is the `PATH` that the commands will have.
+ * Adds the closure of each command and what its profile adds (`profiles.ts`), and places with programs that are started from there. A shell script
+ * without a profile is reported as a problem. `searchPath` is the `PATH` that the commands will have.
  */
-export function addCommands(files: FileCollection, paths: readonly string[], searchPath: readonly string[]): void {
+export function addCommands(
+  files: FileCollection,
+  paths: readonly string[],
+  searchPath: readonly string[],
+  places: readonly string[] = [],
+): void {
   const commands = new ProfiledCommands(files, searchPath);
   for (const path of paths) {
     const program = withoutShim(files, path, searchPath);
     if (program !== null) commands.add(program);
   }
+  for (const place of places) commands.addPlace(place);
 }
 
 /** Commands with their profiles, each once: what one needs may need the other. */
@@ -80,6 +86,15 @@ class ProfiledCommands {
     }
     const isKnown = applying[0]?.found.some(({ ofScript }) => ofScript) ?? false;
     if (isShellScript(started) && !isKnown) this.#files.problem(shellScriptProblem(path));
+  }
+
+  /** A file, or a directory whole, whose programs may run. It may hold some that are for other machines. */
+  addPlace(path: string): void {
+    const walk = this.#files.find(path);
+    // What a link there leads to was not granted.
+    if (walk?.path !== path) return;
+    this.#files.execute(walk);
+    this.#files.unreported(() => this.#addHelpers(path, 0));
   }
 
   #apply(profile: Profile, { walk, libraries }: StartedProgram): void {

@@ -62,7 +62,7 @@ export interface LaunchTemplatesOptions {
 type FindFiles = (
   programs: readonly string[],
   searchPath: readonly string[],
-  granted: Pick<ProcessGrants, 'reads' | 'trees'>,
+  granted: Pick<ProcessGrants, 'reads' | 'trees' | 'hostReads'>,
 ) => CollectedFiles;
 
 /** A program and those it may run, as absolute paths. */

@@ -83,6 +83,8 @@ export interface ProcessGrants extends FlagGrants {
   readonly stores: readonly StoreDirectory[];
   /** Files and directories of the host that it may read beside what its programs need; none when absent. */
   readonly reads?: readonly string[];
+  /** Files and directories of the host that a manifest lists for reading: programs in them run too, with their libraries; none when absent. */
+  readonly hostReads?: readonly string[];
   /** Directories of the host whose programs it may run, and which it may read whole; none when absent. */
   readonly trees?: readonly string[];
   /** Files and directories of the host, beside the workdir, that it may read and write where they are; none when absent. */

@@ -75,7 +75,10 @@ function grantFields(scope: ScopeObject): readonly Field[] {
 }
 
 function lists(scope: ScopeObject, isWanted: (key: keyof ListFields) => boolean): readonly Field[] {
-  return listKeys.filter(isWanted).map((key) => [key.replaceAll('_', ' '), [listed(scope[key])]]);
+  return listKeys.filter(isWanted).flatMap((key) => {
+    const names = scope[key];
+    return names === undefined ? [] : [[key.replaceAll('_', ' '), [listed(names)]]];
+  });
 }
 
 function flags(scope: ScopeObject, section: 'filesystem' | 'network'): readonly Field[] {

@@ -59,6 +59,7 @@ function partsOf({ inference, capabilities, artifacts }: CapsuleManifest): Param
       commands: capabilities.shell?.allow ?? [],
       hosts: capabilities.network?.allow ?? [],
       variables: capabilities.env?.allow ?? [],
+      reads: capabilities.filesystem?.host_read ?? [],
       folder: null,
       keepsGit: false,
       floor: containment === 'advisory' ? null : (containment ?? null),

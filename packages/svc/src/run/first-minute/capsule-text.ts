@@ -9,6 +9,8 @@ export interface TaskGrants {
   readonly commands: readonly string[];
   readonly hosts: readonly string[];
   readonly variables: readonly string[];
+  /** Paths of the host that commands may read. */
+  readonly reads: readonly string[];
   /** What may be done with the folder; null without a folder, as in a capsule of its own. */
   readonly folder: 'read' | 'write' | null;
   /** Whether what git runs stays as it is in a folder that may be written. */
@@ -54,10 +56,11 @@ export function capsuleText(
   return `${lines.join('\n')}\n`;
 }
 
-function capabilities({ commands, hosts, variables, identity = [], floor }: TaskGrants): readonly string[] {
+function capabilities({ commands, hosts, variables, reads, identity = [], floor }: TaskGrants): readonly string[] {
   const names = [...new Set([...variables, ...identity])];
   const lines = [
     ...(floor === null ? [] : [`  containment: ${floor}    # less is refused`]),
+    ...(reads.length === 0 ? [] : [`  filesystem: { host_read: ${list(reads)} }`]),
     ...(commands.length === 0 ? [] : [`  shell: { allow: ${list(commands)} }`]),
     ...(hosts.length === 0 ? [] : [`  network: { allow: ${list(hosts)} }`]),
     ...(names.length === 0 ? [] : [`  env: { allow: ${list(names)} }`]),
@@ -76,7 +79,7 @@ function list(values: readonly string[]): string {
 
 /** Describes its situation to the model. Nothing in it comes from the folder. */
 function systemPrompt(grants: TaskGrants): readonly string[] {
-  const { commands, hosts, variables, hasEditor } = grants;
+  const { commands, hosts, variables, reads, hasEditor } = grants;
   return [
     'You do one task that a person gave on the command line. Nobody can answer questions while you work: decide by yourself, and look instead of guessing.',
     'Your last message is the answer. It is shown on a terminal: plain text, short, the result first.',
@@ -90,6 +93,9 @@ function systemPrompt(grants: TaskGrants): readonly string[] {
       : []),
     ...(grants.git === undefined ? [] : [ofGit[grants.git]]),
     hosts.length === 0 ? 'There is no network.' : `Of the network you reach ${hosts.join(', ')}, and nothing else.`,
+    ...(reads.length === 0
+      ? []
+      : [`Commands can also read these places of this machine, and run what lies there: ${reads.join(', ')}.`]),
     ...(variables.length === 0
       ? []
       : [`Commands have these variables, as far as they are set: ${variables.join(', ')}.`]),

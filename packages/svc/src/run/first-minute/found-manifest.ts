@@ -79,10 +79,11 @@ export async function reachOfManifest(
   return { text: loaded.text, reach: reachOf({ loaded, grants }), grants: JSON.stringify([grants, command]) };
 }
 
-/** Hosts and variables of a capsule, for its first row. */
-export function reachRow({ hosts, variables }: CapsuleReach): Shown {
+/** Hosts, variables and files of the machine that a capsule gets, for its first row. */
+export function reachRow({ hosts, variables, reads = [] }: CapsuleReach): Shown {
   const network = hosts.length === 0 ? 'no network' : hosts.join(', ');
-  return say`${network} \u00B7 ${variables.length === 0 ? 'no variables' : variables.join(', ')}`;
+  const given = variables.length === 0 ? 'no variables' : variables.join(', ');
+  return say`${network} \u00B7 ${given}${reads.length === 0 ? '' : ` \u00B7 reads ${reads.join(', ')}`}`;
 }
 
 /** The content of a manifest that is this user's, as its folder is. */

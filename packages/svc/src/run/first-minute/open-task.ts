@@ -1,12 +1,14 @@
 /** Makes the capsule of a task for which there is no manifest. */
 
-import { join } from 'node:path';
+import { join, resolve } from 'node:path';
 
+import { normalizeHostPath } from '@svc/artifacts/manifest/host-path.ts';
 import { GivenFolder } from '@svc/capsule/stage/given-project.ts';
 import { hostFacts } from '@svc/capsule/launch/launch-host.ts';
 import type { ScopeRequest } from '@svc/capsule/launch/scope-of-launch.ts';
 import { isTelemetryVariable } from '@svc/capsule/launch/telemetry-variables.ts';
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
+import { quoted } from '@svc/kit/diagnostics/printable.ts';
 import { systemClock } from '@svc/kit/system-clock.ts';
 import { findPackageRoot } from '@svc/kit/files/package-root.ts';
 import { version } from '@svc/kit/version.ts';
@@ -36,6 +38,7 @@ export interface TaskFlags {
   readonly allow?: readonly string[];
   readonly net?: readonly string[];
   readonly env?: readonly string[];
+  readonly hostRead?: readonly string[];
 }
 
 /** Programs for every task that may read: they write only their output. */
@@ -83,7 +86,7 @@ export async function openTask(flags: TaskFlags, context: CommandContext, isRepo
     uid: facts.uid,
     ...(git?.found.kind === 'elsewhere' ? { git: git.found.git } : {}),
   });
-  const grants = grantsOf(flags, achieved, { searchPath: env['PATH'] ?? '', git });
+  const grants = grantsOf(flags, achieved, { searchPath: env['PATH'] ?? '', git, cwd });
   const root = adhocRoot(home);
   const folder = folderName(path);
   const text = capsuleText(adhocName, keptComment(path, writable), { model, grants });
@@ -123,9 +126,14 @@ async function gitOf(
 interface GrantSurroundings {
   readonly searchPath: string;
   readonly git: GitOfTask | null;
+  readonly cwd: string;
 }
 
-function grantsOf(flags: TaskFlags, achieved: ContainmentClass, { searchPath, git }: GrantSurroundings): TaskGrants {
+function grantsOf(
+  flags: TaskFlags,
+  achieved: ContainmentClass,
+  { searchPath, git, cwd }: GrantSurroundings,
+): TaskGrants {
   const isHeld = achieved !== 'advisory';
   const usual = usualCommands.filter((name) => findProgram(name, searchPath).kind === 'found');
   const writes = isWritable(flags);
@@ -133,12 +141,21 @@ function grantsOf(flags: TaskFlags, achieved: ContainmentClass, { searchPath, gi
     commands: isHeld ? [...new Set([...usual, ...(flags.allow ?? [])])] : [],
     hosts: flags.net ?? [],
     variables: flags.env ?? [],
+    reads: (flags.hostRead ?? []).map((path) => hostPath(path, cwd)),
     folder: writes ? 'write' : 'read',
     keepsGit: writes && flags.writeGit !== true,
     floor: isHeld ? 'scoped' : null,
     hasEditor: writes,
     ...(git === null ? {} : { identity: Object.keys(git.identity), ...shownGit(git) }),
   };
+}
+
+/** Absolute, as a manifest names it; `E-CAP-026` where it would be the whole machine. */
+function hostPath(path: string, cwd: string): string {
+  const absolute = path === '' ? undefined : normalizeHostPath(resolve(cwd, path));
+  if (absolute !== undefined) return absolute;
+  const message = `--host-read names ${quoted(path)}, which no task is given`;
+  throw new Diagnostic('E-CAP-026', message, { hint: 'name the folder of the one program that is needed' });
 }
 
 function shownGit({ found }: GitOfTask): Pick<TaskGrants, 'git'> {
@@ -174,11 +191,12 @@ interface FirstRow {
 
 /** What the task works with and may do, in one row; more rows where somebody has to know more. */
 function firstRows({ model, grants, folder, achieved }: FirstRow): Shown {
-  const { hosts, commands, variables } = grants;
+  const { hosts, commands, variables, reads } = grants;
   const dot = '\u00B7';
   const access = grants.folder === 'write' ? 'can be changed' : 'read only';
   const network = hosts.length === 0 ? 'no network' : hosts.join(', ');
-  const given = variables.length === 0 ? '' : ` ${dot} ${variables.join(', ')}`;
+  const named = variables.length === 0 ? '' : ` ${dot} ${variables.join(', ')}`;
+  const given = reads.length === 0 ? named : `${named} ${dot} reads ${reads.join(', ')}`;
   const held = commands.length === 0 ? `${achieved}, no commands` : achieved;
   return joined([
     say`svc ${version} ${dot} ${model.model} (${model.from}) ${dot} ${folder} ${access} ${dot} ${network}${given} ${dot} ${held}\n`,

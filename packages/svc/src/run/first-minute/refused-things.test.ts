@@ -12,6 +12,7 @@ const grants: TaskGrants = {
   commands: ['sh', 'ls'],
   hosts: [],
   variables: [],
+  reads: [],
   folder: 'read',
   keepsGit: false,
   floor: 'scoped',

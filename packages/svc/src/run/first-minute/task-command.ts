@@ -50,7 +50,8 @@ export function withTaskFlags(command: Command): Command {
     .option('--write', 'let the task change files of this folder; there is no undo yet')
     .option('--allow <commands>', 'commands that the task may run too, such as npm,node', names(commandShape))
     .option('--net <hosts>', 'hosts that its commands may reach', hosts)
-    .option('--env <names>', 'variables that its commands are given', names(/^[A-Za-z_][A-Za-z0-9_]*$/));
+    .option('--env <names>', 'variables that its commands are given', names(/^[A-Za-z_][A-Za-z0-9_]*$/))
+    .option('--host-read <paths>', 'folders of this machine that its commands may read, such as /opt/sdk', paths);
 }
 
 /** Adds what says yes to the manifest of the current folder. */
@@ -64,8 +65,8 @@ export function isNamed(command: Command): boolean {
 }
 
 /** The same on the command line of another `svc`. */
-export function taskFlagsAsGiven({ model, write, writeGit, allow, net, env }: TaskFlags): readonly string[] {
-  const lists = { allow, net, env };
+export function taskFlagsAsGiven({ model, write, writeGit, allow, net, env, hostRead }: TaskFlags): readonly string[] {
+  const lists = { allow, net, env, 'host-read': hostRead };
   return [
     ...(model === undefined ? [] : ['--model', model]),
     ...(write === true ? ['--write'] : []),
@@ -166,11 +167,11 @@ export function refuseFlags(
   usage: (problem: string) => never,
 ): void {
   const ofFolder = options.workdir === undefined ? (['writeGit'] as const) : [];
-  const flags = ['model', 'write', ...ofFolder, 'allow', 'net', 'env'] as const;
+  const flags = ['model', 'write', ...ofFolder, 'allow', 'net', 'env', 'hostRead'] as const;
   const given = flags.find((flag) => options[flag] !== undefined);
   if (given === undefined) return;
   usage(
-    `--${given === 'writeGit' ? 'write-git' : given} is for a task without a manifest, and ${options.manifest} says what its capsule may do: change it there`,
+    `--${given.replace(/[A-Z]/, (letter) => `-${letter.toLowerCase()}`)} is for a task without a manifest, and ${options.manifest} says what its capsule may do: change it there`,
   );
 }
 
@@ -183,6 +184,10 @@ function names(shape: RegExp): (text: string, before?: readonly string[]) => rea
     if (odd !== undefined) throw new InvalidArgumentError(`${JSON.stringify(odd)} is no such name`);
     return [...new Set([...before, ...given])];
   };
+}
+
+function paths(text: string, before: readonly string[] = []): readonly string[] {
+  return [...new Set([...before, ...text.split(',')])];
 }
 
 function hosts(text: string, before: readonly string[] = []): readonly string[] {
