@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach } from 'vitest';
 
+import type { Digits } from '@svc/kit/exact-json.ts';
 import { Inventory, type DispatchContext } from '@svc/session/tools/inventory.ts';
 import type { CallVerdict, CheckedCall } from '@svc/session/tools/tool.ts';
 import { type RunCapsuleStep, nothingRan } from '@svc/session/tools/plan/capsule-step.ts';
@@ -25,7 +26,7 @@ export interface BenchOptions {
 /** A session's tools with `submit-plan` among them; what it records goes to `traced`. */
 export interface PlanBench {
   readonly traced: TraceEvent[];
-  readonly submit: (steps: readonly object[], id?: string) => Promise<DispatchedCall>;
+  readonly submit: (steps: readonly object[], id?: string, digits?: Digits) => Promise<DispatchedCall>;
 }
 
 /** A maker of benches whose session directory is fresh in every test and gone after it. */
@@ -64,8 +65,8 @@ function makeBench(session: string, options: BenchOptions): PlanBench {
       return options.record?.(event) ?? true;
     },
   };
-  const submit: PlanBench['submit'] = (steps, id = 'p') =>
-    inventory.dispatch({ id: 'call_1', name: 'submit-plan', input: { id, steps } }, context);
+  const submit: PlanBench['submit'] = (steps, id = 'p', digits = {}) =>
+    inventory.dispatch({ id: 'call_1', name: 'submit-plan', input: { id, steps }, digits }, context);
   return { traced, submit };
 }
 

@@ -274,9 +274,15 @@ export const traceEventSchemas = {
 
 type TraceEventType = keyof typeof traceEventSchemas;
 
-export type TraceEvent = {
+type RecordedEvent = {
   [Type in TraceEventType]: { readonly event_type: Type } & Readonly<z.infer<(typeof traceEventSchemas)[Type]>>;
 }[TraceEventType];
+
+/** An event to record. */
+export type TraceEvent = RecordedEvent & {
+  /** Of the numbers in `arguments` that it cannot hold as they were written: the line holds them so, and has no such key. */
+  readonly digits?: Readonly<Record<string, string>> | undefined;
+};
 
 /** What every line carries before the event's own fields (docs/trace.md "The trace of a session"). */
 export const traceLine = z.object({
@@ -288,7 +294,7 @@ export const traceLine = z.object({
 });
 
 /** One line as it stands in the file. */
-export type TraceLine = TraceEvent & Readonly<Omit<z.infer<typeof traceLine>, 'event_type'>>;
+export type TraceLine = RecordedEvent & Readonly<Omit<z.infer<typeof traceLine>, 'event_type'>>;
 
 /** A line of a trace that anybody may have written; null for what is no line of a type that is known here. Keys that are unknown stay. */
 export function readTraceLine(value: unknown): TraceLine | null {

@@ -51,6 +51,21 @@ describe('a trace file', () => {
     ]);
   });
 
+  it.each([
+    ['as it was written', '', '"arguments":{"ids":[1152921504606846977],"n":7}'],
+    ['rounded, for its digits are a secret', '1152921504606846977', '"arguments":{"ids":[1152921504606847000],"n":7}'],
+  ])('holds a number among the arguments of a call %s', (_, secret, held) => {
+    const trace = open(secret);
+    const call = { task_id: 'tsk_1', turn: 1, tool_call_id: null, is_error: false, duration_ms: 0 };
+    const args = { arguments: { ids: [2 ** 60], n: 7 }, digits: { '/ids/0': '1152921504606846977' } };
+    const rest = { tool_name: 'find', tool_kind: 'mcp', exit_code: null, truncated: false, content_bytes: 0 } as const;
+    trace.write({ event_type: 'tool_call', ...call, ...rest, ...args }, null);
+    trace.close();
+    const line = readFileSync(join(folder, 'trace.jsonl'), 'utf8');
+    expect(line).toContain(held);
+    expect(line).not.toContain('digits');
+  });
+
   it('never starts over in a file that is there', () => {
     open().close();
     expect(() => open()).toThrow('cannot be written');

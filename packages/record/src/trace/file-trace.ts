@@ -2,6 +2,7 @@
 
 import { closeSync, constants, openSync } from 'node:fs';
 
+import { type Digits, withDigits } from '@svc/kit/exact-json.ts';
 import { yieldToLoop } from '@svc/kit/yield-to-loop.ts';
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import { isSystemError, systemReason } from '@svc/kit/diagnostics/system-reason.ts';
@@ -31,7 +32,7 @@ export function openFileTrace(options: FileTraceOptions): Trace {
 
   function write(event: TraceEvent, parent: TraceEventId | null, prepared?: PreparedText): TraceEventId {
     if (!open) throw new Diagnostic('E-IO-002', `the trace ${options.path} is closed: the session has ended`);
-    const { event_type: eventType, ...fields } = event;
+    const { event_type: eventType, digits, ...fields } = event;
     const eventId = mintTraceEventId(options.ids);
     const line = {
       event_type: eventType,
@@ -41,7 +42,7 @@ export function openFileTrace(options: FileTraceOptions): Trace {
       timestamp: options.ids.now(),
       ...fields,
     };
-    append(fd, lineOf(line, options.redact, prepared), options.path);
+    append(fd, lineOf({ line, digits: inArguments(digits) }, options.redact, prepared), options.path);
     options.onWritten?.(line as TraceLine);
     return eventId;
   }
@@ -70,16 +71,20 @@ export function openFileTrace(options: FileTraceOptions): Trace {
 const longText = 64 * 1024;
 
 /** What the event brought is searched for secrets, the line's own ids and types are not: they would be mangled by a short one. */
-function withoutSecrets(line: Readonly<Record<string, unknown>>, redact: (text: string) => string): string {
+function withoutSecrets({ line, digits }: ExactLine, redact: (text: string) => string): string {
   if (!Object.values(line).some((value) => typeof value === 'string' && value.length > longText)) {
-    const encoded = JSON.stringify(line);
+    const encoded = withDigits(line, digits);
     if (redact(encoded) === encoded) return encoded;
   }
-  return JSON.stringify(
-    Object.fromEntries(
-      Object.entries(line).map(([key, value]) => [key, isOwn(key, value) ? value : redactedJson(value, redact)]),
-    ),
+  const redacted = Object.fromEntries(
+    Object.entries(line).map(([key, value]) => [key, isOwn(key, value) ? value : redactedJson(value, redact)]),
   );
+  return withDigits(redacted, digits === undefined ? undefined : redactedDigits(digits, redact));
+}
+
+/** Without those that are secrets, or stand behind a key that is one. */
+export function redactedDigits(digits: Digits, redact: (text: string) => string): Digits {
+  return Object.fromEntries(Object.entries(digits).filter((each) => each.every((text) => redact(text) === text)));
 }
 
 const own: ReadonlySet<string> = new Set([
@@ -129,14 +134,21 @@ function openTraceFile(path: string): number {
   }
 }
 
-function lineOf(
-  line: Readonly<Record<string, unknown>>,
-  redact: (text: string) => string,
-  prepared: PreparedText | undefined,
-): Uint8Array[] {
-  if (prepared === undefined) return [withLineFeed(withoutSecrets(line, redact))];
-  const { text: _, ...rest } = line;
-  const before = withoutSecrets(rest, redact).slice(0, -1);
+/** A line, and the digits of numbers in it. */
+interface ExactLine {
+  readonly line: Readonly<Record<string, unknown>>;
+  readonly digits: Digits | undefined;
+}
+
+function inArguments(digits: Digits | undefined): Digits | undefined {
+  if (digits === undefined) return undefined;
+  return Object.fromEntries(Object.entries(digits).map(([pointer, text]) => [`/arguments${pointer}`, text]));
+}
+
+function lineOf(exact: ExactLine, redact: (text: string) => string, prepared: PreparedText | undefined): Uint8Array[] {
+  if (prepared === undefined) return [withLineFeed(withoutSecrets(exact, redact))];
+  const { text: _, ...rest } = exact.line;
+  const before = withoutSecrets({ ...exact, line: rest }, redact).slice(0, -1);
   return [Buffer.from(`${before},"text":`), prepared.json, Buffer.from('}\n')];
 }
 

@@ -302,7 +302,8 @@ class AgentLoop {
     // A tool takes any failure of what it asks for an answer: one of the runtime's own must not end there.
     lines.throwIfFailed();
     const step = gate.stepOf(place);
-    activity.emit({ kind: 'call-ended', task, turn, input: block.input, call: dispatched, step });
+    const { input, digits } = block;
+    activity.emit({ kind: 'call-ended', task, turn, input, digits, call: dispatched, step });
     lines.settle();
     lines.throwIfFailed();
     return { content: dispatched.content, isError: dispatched.isError };

@@ -4,10 +4,9 @@ import * as z from 'zod/mini';
 
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import { listUntilBad } from '@svc/kit/bounded-lists.ts';
-import type { Digits } from '@svc/kit/exact-json.ts';
 import { parseJson } from '@svc/protocol/json-object.ts';
 import type { ContextId } from '@svc/protocol/ids.ts';
-import { redactedJson } from '@svc/record/trace/file-trace.ts';
+import { redactedDigits, redactedJson } from '@svc/record/trace/file-trace.ts';
 import type { Message, ContentBlock } from '../model/driver.ts';
 
 /** What earlier tasks of a context said; only a completed task adds to it. */
@@ -120,11 +119,6 @@ function encodeBlock(one: ContentBlock, redact: Redact): z.infer<typeof block> {
         ...(one.digits === undefined ? {} : { digits: redactedDigits(one.digits, redact) }),
       };
   }
-}
-
-/** Those that are no secret; a key of the input may be one too. */
-function redactedDigits(digits: Digits, redact: Redact): Digits {
-  return Object.fromEntries(Object.entries(digits).filter((each) => each.every((text) => redact(text) === text)));
 }
 
 /** A signature vouches for the original text: a provider refuses it beside another, and ignores thinking without one. */

@@ -55,8 +55,9 @@ function lineOf(activity: Activity): Line | null {
     case 'inference-ended':
       return { event: inferenceLine(activity), parent: 'attempt' };
     case 'call-ended': {
-      const { task, turn, input, call } = activity;
-      return { event: callTrace({ taskId: task.id, turn, input, call }), parent: 'attempt' };
+      const { task, turn, input, digits, call } = activity;
+      const event = callTrace({ taskId: task.id, turn, input, call });
+      return { event: digits === undefined ? event : { ...event, digits }, parent: 'attempt' };
     }
     case 'question-settled': {
       const { task, question, end, durationMs } = activity;

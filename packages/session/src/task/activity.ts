@@ -1,5 +1,6 @@
 /** Sends what happens in a session to everything that shows or records it. */
 
+import type { Digits } from '@svc/kit/exact-json.ts';
 import type { Question } from '@svc/protocol/question.ts';
 import type { HookArtifact } from '../hooks/session-hooks.ts';
 import type { DriverFailure, InferenceRequest, InferenceResponse, RetryReason } from '../model/driver.ts';
@@ -81,6 +82,8 @@ export type Activity =
       readonly turn: number;
       /** The arguments as the model gave them. */
       readonly input: unknown;
+      /** Of the numbers in `input` that it cannot hold as the model wrote them. */
+      readonly digits?: Digits | undefined;
       readonly call: DispatchedCall;
       /** Its number among the steps of the journal; null where it has none. */
       readonly step: number | null;

@@ -60,6 +60,30 @@ async function post(headers: readonly string[], path = '/mcp/name-1', body = '{}
   return parseResponse(await exchange({ port: service.port, bytes: [bytes] })).status;
 }
 
+it('the tool server gives the digits of a number that JavaScript rounds, and refuses what is no JSON', async () => {
+  const calls: OfferedCall[] = [];
+  const answers = service.offer(
+    tools(async (call) => {
+      calls.push(call);
+      return { content: '', isError: false };
+    }),
+  );
+  const call = (id: string): string =>
+    `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"count","arguments":{"at":[{"id":${id}}]}}}`;
+  const headers = ['Host: 127.0.0.1', `Authorization: Bearer ${token}`, 'Accept: application/json, text/event-stream'];
+  expect(await post(headers, answers.path, call('1234567890123456789'))).toBe(200);
+  expect(await post(headers, answers.path, call('7'))).toBe(200);
+  expect(await post(headers, answers.path, `${call('1234567890123456789')}]`)).toBe(400);
+  expect(calls).toEqual([
+    {
+      name: 'count',
+      input: { at: [{ id: 1234567890123456800 }] },
+      digits: { '/at/0/id': '1234567890123456789' },
+    },
+    { name: 'count', input: { at: [{ id: 7 }] } },
+  ]);
+});
+
 describe('the tool server, asked by the official client', () => {
   it.each<[string, ClientOptions]>([
     ['with a handshake', {}],

@@ -2,6 +2,7 @@
 
 import { createHash } from 'node:crypto';
 
+import { withDigits } from '@svc/kit/exact-json.ts';
 import type { Message, ContentBlock } from '../driver.ts';
 
 /** More than a session holds open at a time. */
@@ -91,6 +92,6 @@ function blockText(block: ContentBlock): string {
     case 'thinking':
       return '';
     case 'tool_call':
-      return `(calls ${block.name} as ${block.id}: ${JSON.stringify(block.input)})`;
+      return `(calls ${block.name} as ${block.id}: ${withDigits(block.input, block.digits)})`;
   }
 }

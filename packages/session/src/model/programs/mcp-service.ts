@@ -1,8 +1,9 @@
 /** Serves the tools of a capsule to its coding programs over the Model Context Protocol, and carries out their calls one after another. */
 
-import type { McpHttpHandler, Tool } from '@modelcontextprotocol/server';
+import type { AuthInfo, McpHttpHandler, McpRequestContext, Tool } from '@modelcontextprotocol/server';
 
 import type { Secret } from '@svc/kit/diagnostics/secret.ts';
+import { type Digits, digitsBelow, exactJson } from '@svc/kit/exact-json.ts';
 import { kitRefusal } from '@svc/kit/http/refusal.ts';
 import type { Reply } from '@svc/kit/http/reply.ts';
 import type { HttpRequest } from '@svc/kit/http/route.ts';
@@ -63,7 +64,8 @@ export class McpService {
     const handle = async (request: HttpRequest): Promise<Reply> => {
       const handler = offers.get(request.path);
       if (handler === undefined) return kitRefusal('not_found', 'No inference is under way at this address.').reply;
-      return await webReply(await handler.fetch(webRequest(request, isOfProtocol, request.body)));
+      const asked = webRequest(request, isOfProtocol, request.body);
+      return await webReply(await handler.fetch(asked, carrying(digitsIn(request.body))));
     };
     const server = new HttpServer({
       routes: [{ method: 'POST', path: prefix, prefix: true, body: 'whole', maxBytes: maxMcpBodyBytes, handle }],
@@ -104,16 +106,38 @@ const maxMcpBodyBytes: number = 16 * 1024 * 1024;
  */
 function createToolServer(protocol: McpProtocol, tools: OfferedTools, version: string): McpHttpHandler {
   const definitions = tools.definitions.map(describeTool);
-  const serve = (): InstanceType<McpProtocol['Server']> => {
+  const serve = ({ authInfo }: McpRequestContext): InstanceType<McpProtocol['Server']> => {
+    const digits = authInfo?.extra?.['digits'] as Digits | undefined;
     const server = new protocol.Server({ name: 'svc', version }, { capabilities: { tools: {} } });
     server.setRequestHandler('tools/list', () => ({ tools: definitions }));
     server.setRequestHandler('tools/call', async ({ params }) => {
-      const { content, isError } = await tools.call({ name: params.name, input: params.arguments ?? {} });
+      const { content, isError } = await tools.call({
+        name: params.name,
+        input: params.arguments ?? {},
+        ...(digits === undefined ? {} : { digits }),
+      });
       return { content: [{ type: 'text', text: content }], isError };
     });
     return server;
   };
   return protocol.createMcpHandler(serve, { responseMode: 'sse', maxRequestBodySize: maxMcpBodyBytes });
+}
+
+/** The library passes on what was found of the caller, and nothing else. The token has been checked by then. */
+function carrying(digits: Digits | undefined): { readonly authInfo?: AuthInfo } {
+  return digits === undefined ? {} : { authInfo: { token: '', clientId: '', scopes: [], extra: { digits } } };
+}
+
+/** Of the arguments in a request, which the library parses into numbers of JavaScript. */
+function digitsIn(body: Uint8Array): Digits | undefined {
+  try {
+    const exact = exactJson(Buffer.from(body.buffer, body.byteOffset, body.byteLength).toString('utf8'));
+    return exact === null ? undefined : digitsBelow(exact.digits, '/params/arguments');
+  } catch (error) {
+    // The library refuses it.
+    if (error instanceof SyntaxError) return undefined;
+    throw error;
+  }
 }
 
 /** The protocol wants `type: object` spelled out, which a schema may leave to be understood. */
@@ -131,6 +155,8 @@ export interface OfferedTools {
 export interface OfferedCall {
   readonly name: string;
   readonly input: unknown;
+  /** Of the numbers in `input` that it cannot hold as the program wrote them. */
+  readonly digits?: Digits;
 }
 
 function isOfProtocol(name: string): boolean {
@@ -221,11 +247,11 @@ export class InferenceTools implements OfferedTools {
     if (this.#fault !== null) throw this.#fault.reason;
   }
 
-  async #carryOut({ name, input }: OfferedCall): Promise<ToolAnswer> {
+  async #carryOut(request: OfferedCall): Promise<ToolAnswer> {
     if (this.#isOver || this.#fault !== null) return late;
     try {
       // The provider's own id stays with the program (D1 "Frame types", `artifact`).
-      return await this.#options.callTool({ type: 'tool_call', id: '', name, input });
+      return await this.#options.callTool({ type: 'tool_call', id: '', ...request });
     } catch (error) {
       this.#fault = { reason: error };
       this.#options.onFault(error);
@@ -251,8 +277,9 @@ function usedUp(mostCalls: number): ToolAnswer {
 const valueWeight = 32;
 
 /** What a call holds, in characters; counting stops at what may wait. */
-function weightOf({ name, input }: OfferedCall): number {
+function weightOf({ name, input, digits = {} }: OfferedCall): number {
   let weight = name.length;
+  for (const [pointer, text] of Object.entries(digits)) weight += pointer.length + text.length + valueWeight;
   // A program may nest deeper than functions can call themselves.
   const left: unknown[] = [input];
   while (left.length > 0 && weight <= mostHeld) {

@@ -19,7 +19,13 @@ describe('the text for a program', () => {
         content: [
           { type: 'thinking', text: 'hm' },
           { type: 'text', text: 'Let me see.' },
-          { type: 'tool_call', id: 'c1', name: 'count', input: { path: '.' } },
+          {
+            type: 'tool_call',
+            id: 'c1',
+            name: 'count',
+            input: { path: '.', id: 2 ** 60 },
+            digits: { '/id': '1152921504606846977' },
+          },
         ],
       },
       { role: 'tool', toolCallId: 'c1', isError: true, content: [{ type: 'text', text: 'no such place' }] },
@@ -33,7 +39,7 @@ How many?
 
 [assistant]
 Let me see.
-(calls count as c1: {"path":"."})
+(calls count as c1: {"path":".","id":1152921504606846977})
 
 [failure of c1]
 no such place

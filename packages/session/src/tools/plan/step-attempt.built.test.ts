@@ -26,6 +26,20 @@ describe('a step', () => {
     ]);
   });
 
+  it('keeps the digits of a number that JavaScript rounds', async () => {
+    const given: unknown[] = [];
+    const find = planTool('find', async (_, { digits }) => {
+      given.push(digits);
+      return { status: 'passed', content: '', exitCode: null, truncated: false };
+    });
+    const steps = [
+      { id: 'a', tool: 'find', input: { n: 1 } },
+      { id: 'b', tool: 'find', depends_on: ['a'], input: { ids: [2 ** 60] } },
+    ];
+    await bench({ tools: [find] }).submit(steps, 'p', { '/steps/1/input/ids/0': '1152921504606846977' });
+    expect(given).toEqual([undefined, { '/ids/0': '1152921504606846977' }]);
+  });
+
   it('fails without a second attempt when a hook refuses, and the others go on', async () => {
     const judged: string[] = [];
     const { submit, traced } = bench({

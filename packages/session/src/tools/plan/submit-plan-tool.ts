@@ -1,6 +1,7 @@
 /** The tool `submit-plan`, by which a model runs many calls as one. */
 
 import { type Clock, elapsedMs } from '@svc/kit/clock.ts';
+import { type Digits, digitsBelow } from '@svc/kit/exact-json.ts';
 import { type Tool, type ToolCallContext, type ToolOutcome, neverReached, type DispatchedCall } from '../tool.ts';
 import { type RunCapsuleStep, nothingRan, type StepOutcome } from './capsule-step.ts';
 import { checkPlan } from './check-plan.ts';
@@ -70,12 +71,14 @@ async function carryOut(
   const { clock, runCapsuleStep, redact } = settings;
   const ids = { task_id: context.taskId, plan_id: plan.id };
   const startedMs = clock.monotonicMs();
+  const digitsOf = (step: PlanStep): Digits | undefined =>
+    digitsBelow(context.digits ?? {}, `/steps/${plan.steps.indexOf(step)}/input`);
   if (!context.record({ event_type: 'plan_start', ...ids, steps: plan.steps.length })) {
     return neverReached('the plan is not run: the trace cannot be written');
   }
   const end = await runPlan(plan, {
-    attempt: (step, before) => attemptStep(step, before, { context, runCapsuleStep, redact }),
-    onEnded: (step, how, ended) => recordStep(step, how, { ended, ids, context }),
+    attempt: (step, before) => attemptStep(step, before, { context, digits: digitsOf(step), runCapsuleStep, redact }),
+    onEnded: (step, how, ended) => recordStep(step, how, { ended, ids, context, digits: digitsOf(step) }),
     signal: context.signal,
     clock,
   });
@@ -97,7 +100,7 @@ interface Recording {
 function recordStep(
   { work }: PlanStep,
   step: EndedStep,
-  { ended, ids, context }: Recording & { readonly ended: ReadonlyMap<string, EndedStep> },
+  { ended, ids, context, digits }: Recording & Pick<AttemptDeps, 'digits'> & { readonly ended: Ended },
 ): boolean {
   if (step.status === 'canceled') return true;
   const reason = reasonOf(step);
@@ -109,6 +112,7 @@ function recordStep(
     kind: work.kind,
     name: work.name,
     arguments: step.attempts === 0 ? null : calledWith(work, ended),
+    ...(digits === undefined ? {} : { digits }),
     attempts: step.attempts,
     exit_code: step.outcome?.exitCode ?? null,
     ...(reason === null ? {} : { reason }),
@@ -149,6 +153,8 @@ type Ended = ReadonlyMap<string, EndedStep>;
 
 interface AttemptDeps extends Pick<SubmitPlanSettings, 'runCapsuleStep' | 'redact'> {
   readonly context: ToolCallContext;
+  /** Of the numbers in the input of the step. */
+  readonly digits: Digits | undefined;
 }
 
 /**
@@ -172,7 +178,8 @@ async function attemptStep({ id, work }: PlanStep, ended: Ended, deps: AttemptDe
   }
   const { name } = filled.work;
   const input = filled.work.kind === 'shell' ? { command: filled.work.command } : filled.work.input;
-  return outcomeOf(await context.tools.dispatch({ id: '', name, input }, id), redact);
+  const call = { id: '', name, input, ...(deps.digits === undefined ? {} : { digits: deps.digits }) };
+  return outcomeOf(await context.tools.dispatch(call, id), redact);
 }
 
 /** Why hooks refuse a capsule step, which they judge as the call that it stands for; null when they let it pass. */
