@@ -18,6 +18,7 @@ const whole = [
     name: 'tests',
     command: ['node', 'scripts/conformance.mjs', '--long'],
     env: {
+      BUILD_SLOW: '1',
       CRASH_ROUNDS: '100',
       MANY_TURNS: '2000',
       REGISTRY_RACES: '1000',

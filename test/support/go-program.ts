@@ -19,6 +19,14 @@ export function goProgram(packagePath: string, version: string): GoProgram {
   return built(join(bin, name), ['install', `${packagePath}@${version}`], { GOBIN: bin });
 }
 
+/** The same of a program that takes half an hour to build: it is built only if `BUILD_SLOW` is set, as `npm run test:long` does. */
+export function slowGoProgram(packagePath: string, version: string): GoProgram {
+  const name = packagePath.split('/').at(-1) ?? '';
+  const isBuilt = existsSync(join(cache, `${packagePath.replaceAll('/', '+')}@${version}`, name));
+  if (isBuilt || process.env['BUILD_SLOW'] !== undefined) return goProgram(packagePath, version);
+  return { path: null, missing: `needs ${name}, which go builds in half an hour if BUILD_SLOW is set` };
+}
+
 /** Builds the program in a folder of this checkout, which has a `go.mod`. */
 export function ownGoProgram(folder: string): GoProgram {
   const path = join(cache, folder.split('/').at(-1) ?? '');
