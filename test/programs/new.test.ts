@@ -1,5 +1,5 @@
-import { execFileSync } from 'node:child_process';
-import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { execFileSync, spawnSync } from 'node:child_process';
+import { existsSync, mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
@@ -19,6 +19,14 @@ function emptyWorkspace(files: Readonly<Record<string, string>> = {}): Workspace
   const workspace = makeWorkspace(files);
   workspaces.push(workspace);
   return workspace;
+}
+
+/** A folder for PATH. */
+function nothingButDirname(): string {
+  const { folder } = emptyWorkspace();
+  const dirname = execFileSync('sh', ['-c', 'command -v dirname'], { encoding: 'utf8' }).trim();
+  symlinkSync(dirname, join(folder, 'dirname'));
+  return folder;
 }
 
 // Building a component takes a second or so of a machine that does nothing else.
@@ -57,6 +65,42 @@ describe('svc new', { timeout: 120_000 }, () => {
     expect(readFileSync(join(folder, 'vendor', 'svc-guest-0.4.0.tgz'))).toEqual(
       readFileSync(join(checkout, 'dist', 'guest', 'svc-guest-0.4.0.tgz')),
     );
+  });
+
+  it.each([
+    {
+      language: 'rust',
+      source: 'src/lib.rs',
+      refusal:
+        'build.sh: cargo is not installed\nhint: install Rust with rustup, then run: rustup target add wasm32-wasip2\n',
+    },
+  ])('makes a tool in $language, whose build.sh names what is not installed', async ({ language, source, refusal }) => {
+    const workspace = emptyWorkspace();
+    const made = await svc(workspace, ['new', 'tool', 'other', '--lang', language, '--json']);
+    const { files } = JSON.parse(made.stdout) as { readonly files: readonly string[] };
+    expect(files).toEqual(
+      expect.arrayContaining([
+        source,
+        'build.sh',
+        'svc.yaml',
+        '.gitignore',
+        'wit/worlds.wit',
+        'wit/deps/svc-tool/tool.wit',
+      ]),
+    );
+    const folder = join(workspace.folder, 'other');
+    for (const file of files) expect(readFileSync(join(folder, file), 'utf8')).not.toContain('{{name}}');
+    const build = spawnSync('/bin/sh', ['build.sh'], {
+      cwd: folder,
+      encoding: 'utf8',
+      env: { PATH: nothingButDirname() },
+    });
+    expect({ status: build.status, stderr: build.stderr }).toEqual({ status: 1, stderr: refusal });
+  });
+
+  it('writes no hook and no driver in another language', async () => {
+    const { code, stderr } = await svc(emptyWorkspace(), ['new', 'hook', 'other', '--lang', 'rust']);
+    expect({ code, stderr }).toEqual({ code: 2, stderr: 'error: --lang rust makes a tool\n' });
   });
 
   it('makes a folder that is not built before npm install, which svc build says', async () => {

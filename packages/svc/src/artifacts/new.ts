@@ -12,7 +12,7 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { dirname, join, relative, resolve } from 'node:path';
-import { Argument, Command } from 'commander';
+import { Argument, Command, Option } from 'commander';
 import * as z from 'zod/mini';
 
 import { artifactName } from '@svc/artifacts/manifest/name-schemas.ts';
@@ -32,28 +32,32 @@ export function newCommand(context: CommandContext): Command {
     .addArgument(new Argument('<kind>', 'what it is to be').choices(newKinds))
     .argument('<name>', 'its name: lowercase letters, digits and inner hyphens')
     .option('--dir <dir>', 'the folder, instead of ./<name>')
+    .addOption(new Option('--lang <language>', 'what a tool is written in').choices(languages).default('typescript'))
     .option('--from <session>', 'make the capsule that a task without a manifest came to')
     .option('--json', 'write one JSON object')
     .action(async (kind: NewKind, name: string, options: NewOptions, command: Command) => {
       if (options.from !== undefined && kind !== 'capsule') command.error('error: --from makes a capsule');
+      const language = options.lang;
+      if (language !== 'typescript' && kind !== 'tool') command.error(`error: --lang ${language} makes a tool`);
       checkName(name);
       const directory = resolve(context.cwd, options.dir ?? name);
       const files =
         options.from === undefined
-          ? folderFiles({ kind, name, packageRoot: findPackageRoot(import.meta.filename) })
+          ? folderFiles({ kind, name, language, packageRoot: findPackageRoot(import.meta.filename) })
           : await filesOfSession(context, options.from, name);
       writeFolder(directory, files);
       if (options.json === true) {
         context.stdout.write(jsonLine({ path: directory, name, kind, files: [...files.keys()] }));
         return;
       }
-      context.stderr.write(nextSteps(kind, relative(context.cwd, directory) || '.'));
+      context.stderr.write(nextSteps(kind, relative(context.cwd, directory) || '.', language));
       context.stdout.write(exactLine`${directory}\n`);
     });
 }
 
 interface NewOptions {
   readonly dir?: string;
+  readonly lang: Language;
   readonly from?: string;
   readonly json?: boolean;
 }
@@ -123,7 +127,11 @@ function removeMade(paths: readonly string[]): void {
   }
 }
 
-function nextSteps(kind: NewKind, directory: string): Shown {
+function nextSteps(kind: NewKind, directory: string, language: Language): Shown {
+  if (language !== 'typescript') {
+    const { source } = foreign[language];
+    return say`next: cd ${directory} && sh build.sh && svc build, after every change of ${source}\n`;
+  }
   switch (kind) {
     case 'capsule':
       return say`next: cd ${directory} && svc run --task "Say hello"\n`;
@@ -139,6 +147,13 @@ function nextSteps(kind: NewKind, directory: string): Shown {
 const newKinds = ['capsule', 'tool', 'hook', 'driver', 'skill'] as const;
 type NewKind = (typeof newKinds)[number];
 
+/** Languages whose own tools make the component: `build.sh` of their template runs them. Of each, the source, and what its tools leave beside it. */
+const foreign = {
+  rust: { source: 'src/lib.rs', leaves: 'target/\n' },
+} as const;
+const languages = ['typescript', ...(Object.keys(foreign) as (keyof typeof foreign)[])] as const;
+type Language = (typeof languages)[number];
+
 const components: ReadonlySet<NewKind> = new Set(['tool', 'hook', 'driver']);
 
 /** What runs leave beside a capsule, and its secrets; `svc.lock`, `tests/` and `.svc/config.yaml` are for git. */
@@ -151,17 +166,23 @@ const packageFacts = z.object({ version: z.string(), devDependencies: z.record(z
 interface FolderRequest {
   readonly kind: NewKind;
   readonly name: string;
+  readonly language: Language;
   /** The folder of the installed `svc`, with the templates and the tarball of `@svc/guest` in it. */
   readonly packageRoot: string;
 }
 
 /** The files that `svc new` writes: path below the folder, with forward slashes, to what is in it. */
-function folderFiles({ kind, name, packageRoot }: FolderRequest): ReadonlyMap<string, string | Uint8Array> {
+function folderFiles({ kind, name, language, packageRoot }: FolderRequest): ReadonlyMap<string, string | Uint8Array> {
   const templates = join(packageRoot, 'packages', 'svc', 'templates');
-  const files = new Map<string, string | Uint8Array>();
-  for (const file of readdirSync(join(templates, kind)).sort()) {
-    files.set(file, readFileSync(join(templates, kind, file), 'utf8').replaceAll('{{name}}', name));
+  if (language !== 'typescript') {
+    return new Map([
+      ...filesBelow(join(templates, `${kind}-${language}`), name),
+      ['svc.yaml', namedAs(join(templates, kind, 'svc.yaml'), name)],
+      ...filesBelow(join(packageRoot, 'packages', 'guest', 'wit'), name, 'wit/'),
+      ['.gitignore', `${foreign[language].leaves}component.wasm\n*.zip\n`],
+    ]);
   }
+  const files = new Map<string, string | Uint8Array>(filesBelow(join(templates, kind), name));
   // Not among the templates: npm takes a .gitignore of a package for its own, and leaves it out.
   if (kind === 'capsule') files.set('.gitignore', capsuleIgnored);
   if (!components.has(kind)) return files;
@@ -185,4 +206,17 @@ function folderFiles({ kind, name, packageRoot }: FolderRequest): ReadonlyMap<st
   files.set('.gitignore', 'node_modules/\ncomponent.wasm\n*.zip\n');
   files.set(`vendor/${tarball}`, readFileSync(join(packageRoot, 'dist', 'guest', tarball)));
   return files;
+}
+
+/** The files of a folder and below it: path, with forward slashes, to what is in it. */
+function filesBelow(folder: string, name: string, at = ''): readonly (readonly [string, string])[] {
+  return readdirSync(folder, { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile())
+    .map((entry) => join(entry.parentPath, entry.name))
+    .sort()
+    .map((path) => [`${at}${relative(folder, path)}`, namedAs(path, name)] as const);
+}
+
+function namedAs(template: string, name: string): string {
+  return readFileSync(template, 'utf8').replaceAll('{{name}}', name);
 }
