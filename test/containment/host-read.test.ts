@@ -31,8 +31,17 @@ writeFileSync(join(place, 'secret'), 'secret\n');
 copyFileSync('/bin/cat', join(sdk, 'bin/interpreter'));
 for (const name of ['script', 'interpreter']) chmodSync(join(sdk, 'bin', name), 0o755);
 symlinkSync('../secret', join(sdk, 'away'));
-// Another user reads it too.
-for (const path of [place, sdk, join(sdk, 'bin'), join(sdk, 'lib')]) chmodSync(path, 0o755);
+/** A program that is granted by its name, and what lies around it without a grant. */
+const tool = join(place, 'tool');
+for (const name of ['bin', 'lib', 'share']) mkdirSync(join(tool, name), { recursive: true });
+writeFileSync(join(tool, 'share/data'), 'from the tool\n');
+writeFileSync(join(tool, 'lib/libtool.so.1'), '');
+writeFileSync(join(tool, 'bin/granted'), '#!/bin/bash\n"$@"\n');
+copyFileSync('/bin/cat', join(tool, 'bin/other'));
+for (const name of ['granted', 'other']) chmodSync(join(tool, 'bin', name), 0o755);
+// Another user reads them too.
+for (const path of [place, sdk, join(sdk, 'bin'), join(sdk, 'lib'), tool]) chmodSync(path, 0o755);
+for (const name of ['bin', 'lib', 'share']) chmodSync(join(tool, name), 0o755);
 afterAll(() => rmSync(place, { recursive: true }));
 
 function failed(stderr: string): string {
@@ -51,8 +60,15 @@ describe.each(setups)('a path of host_read in $name', (setup) => {
       shell('make', `echo new > ${sdk}/new`),
       shell('link', `cat ${sdk}/away`),
       shell('beside', `cat ${place}/secret`),
+      shell('hidden', `cat ${tool}/share/data`, 'granted'),
+      shell('command', `${tool}/bin/other`),
+      shell('library', 'echo "could not find libtool.so.1" >&2; exit 1'),
+      shell('script', `printf '#!${tool}/bin/other\\n' > script; chmod +x script; ./script`, 'sh'),
+      shell('elsewhere', `echo "cannot read ${place}/secret, /etc/hostname or ${tool}/share/gone" >&2; exit 1`),
+      shell('fine', `echo "cannot read ${sdk}/lib/data or /usr/bin/cat" >&2; exit 1`),
     ],
-    capabilities: `filesystem: { host_read: [${sdk}] }\nshell: { allow: [bash, cat, ls, tail] }`,
+    capabilities: `filesystem: { host_read: [${sdk}], workdir_exec: true }\nshell: { allow: [bash, sh, cat, ls, tail, granted, chmod] }`,
+    env: { PATH: `${process.env['PATH']}:${tool}/bin` },
   });
   const readOnly = setup.class === 'sealed' ? 'Read-only file system' : 'Permission denied';
   const outOfReach = setup.class === 'sealed' ? 'No such file or directory' : 'Permission denied';
@@ -67,6 +83,24 @@ describe.each(setups)('a path of host_read in $name', (setup) => {
     ['opens nothing beside it', 'beside', failed(`cat: ${place}/secret: ${outOfReach}`)],
   ])('%s', async ([, id, shown], context) => {
     expect((await capsule(context).result(id)).text).toBe(shown);
+  });
+
+  it.for<[what: string, id: string, path: string, grant: string]>([
+    ['what it reads', 'hidden', 'share/data', 'filesystem.host_read: [TOOL] lets them read it'],
+    ['a program that is not granted', 'command', 'bin/other', 'shell.allow: [other] lets them run it'],
+    ['a library without its folder', 'library', 'lib/libtool.so.1', 'filesystem.host_read: [TOOL] lets them read it'],
+    ['the interpreter of a script', 'script', 'bin/other', 'shell.allow: [other] lets them run it'],
+  ])('stands with its grant below a failed command: %s', async ([, id, path, grant], context) => {
+    const { text } = await capsule(context).result(id);
+    expect(text.split('\n').at(-1)).toBe(
+      `[${tool}/${path} is on this machine, and hidden from programs here: capabilities.${grant.replace('TOOL', tool)}]`,
+    );
+  });
+
+  it.for(['elsewhere', 'fine'])('stands there only where it is among programs and hidden: %s', async (id, context) => {
+    expect((await capsule(context).result(id)).text).toMatch(
+      /^exit code: 1\nstdout: \(empty\)\nstderr:\ncannot read .*$/,
+    );
   });
 
   it('stands in what the trace has of the grants', (context) => {

@@ -149,13 +149,15 @@ function withEgress(launched: LaunchedProcess, child: ChildProcess, egress: Serv
 async function settle(
   child: ChildProcess,
   launched: LaunchedProcess,
-  { problems }: LaunchTemplate,
+  { problems, hides }: LaunchTemplate,
   startMs: number,
 ): Promise<LaunchOutcome> {
   const status = child.stdio[statusAt];
   if (!(status instanceof Readable)) throw new Error('a started helper lacks its status');
   const failure = await unlessLate(readLaunchStatus(status), startMs);
-  if (failure === null) return { kind: 'started', process: launched, ...(problems.length > 0 ? { problems } : {}) };
+  if (failure === null) {
+    return { kind: 'started', process: { ...launched, hides }, ...(problems.length > 0 ? { problems } : {}) };
+  }
   launched.stdout.resume();
   launched.stderr.resume();
   if (failure === 'late') {

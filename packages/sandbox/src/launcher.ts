@@ -30,11 +30,16 @@ export interface LaunchedProcess {
   readonly ended: Promise<LaunchEnd>;
   /** After the end: sentences about the limits of the session that were reached meanwhile. Absent where nothing watches them. */
   readonly limitsReached?: () => readonly string[];
+  /** Whether it cannot read what is at a path of this machine. Absent where nothing keeps files from it. */
+  readonly hides?: (path: string) => boolean;
   /** The hosts that a proxy has refused to it since it was last asked, a sentence each. Absent where no proxy decides. */
   readonly takeRefusedHosts?: () => readonly string[];
   /** Signals the whole group. Harmless after the end. */
   kill(signal: NodeJS.Signals): void;
 }
+
+/** Finds what the last words of a program name that is hidden from it, as lines for a person; null when they name nothing hidden. */
+export type HiddenIn = (said: string, hides: LaunchedProcess['hides']) => string | null;
 
 export type LaunchOutcome =
   | {

@@ -33,6 +33,7 @@ async function processDriver(parts: StageParts): Promise<Driver> {
     import('../launch/operator-files.ts'),
     parts.programLogs(),
   ]);
+  const { hiddenBeyond } = await import('./hidden-paths.ts');
   const { launch, processes, directories } = parts;
   // Of the token, too, which nobody knows before.
   await launch.redactor.learnSpellings();
@@ -40,6 +41,7 @@ async function processDriver(parts: StageParts): Promise<Driver> {
   const { inference } = loaded.manifest;
   const places = { manifestDirectory: loaded.directory, home: processes.home, workdir: directories.workdir };
   const { words, reads } = operatorFiles(driverWords(inference.command ?? ''), places);
+  const env = processes.environment(grants.envAllow);
   return await createProcessDriver({
     command: words,
     manifestDirectory: loaded.directory,
@@ -52,8 +54,8 @@ async function processDriver(parts: StageParts): Promise<Driver> {
     },
     ...(launch.scope.containment.achieved === 'advisory'
       ? {}
-      : { hiddenIn: (said: string) => hiddenIn(said, reads, places) }),
-    env: processes.environment(grants.envAllow),
+      : { hiddenIn: hiddenBeyond(parts, env, (said) => hiddenIn(said, reads, places)) }),
+    env,
     redact: recordRedaction(launch.redactor),
   });
 }

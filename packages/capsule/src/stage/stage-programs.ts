@@ -16,20 +16,24 @@ import { createNativeTool } from '@svc/session/tools/native-tool.ts';
 import type { Tool } from '@svc/session/tools/tool.ts';
 import { localProgram } from '../launch/local-program.ts';
 import { hiddenIn, type OperatorCommand, operatorFiles, type OperatorPlaces } from '../launch/operator-files.ts';
+import { hiddenBeyond } from './hidden-paths.ts';
 import type { InstalledServer } from './installed-server.ts';
 import { npxCommand, withoutRegistry } from './package-runner.ts';
 import { toolProcesses, type StageParts, grantsOf } from './stage-parts.ts';
 import type { ProgramOwner } from './program-logs.ts';
 
 /** Returns what the last words of a program name that is hidden from it; null when they name nothing hidden. */
-type HiddenIn = (said: string) => string | null;
+type HiddenBesideIt = (said: string) => string | null;
 
 /**
  * The files that the words of an artifact's command name, and what is hidden from its program. Only what the operator named himself is opened: files in
  * the directory that is the `source:` of the artifact. An archive brings its own along, and
  * its program learns nothing of what lies beside it.
  */
-function namedFiles(artifact: InstalledArtifact, parts: StageParts): OperatorCommand & { readonly hiddenIn: HiddenIn } {
+function namedFiles(
+  artifact: InstalledArtifact,
+  parts: StageParts,
+): OperatorCommand & { readonly hiddenIn: HiddenBesideIt } {
   const words = artifact.manifest.command ?? [];
   const places = placesOf(artifact, parts);
   if (places.artifactDirectory === undefined) return { words, reads: [], hiddenIn: () => null };
@@ -82,8 +86,16 @@ export async function nativeTool(artifact: InstalledArtifact, parts: StageParts)
   const program = await stageNative(artifact, join(directories.session, 'tools'));
   const deadlineMs = grants.deadlineSecs * 1000;
   const { hiddenIn } = namedFiles(artifact, parts);
-  const process = await toolProcess(parts, `tool-${name}`, { own: grants, set: artifact.entry.env });
-  return createNativeTool({ name, description, inputSchema, deadlineMs, program, hiddenIn, ...process });
+  const contained = await toolProcess(parts, `tool-${name}`, { own: grants, set: artifact.entry.env });
+  return createNativeTool({
+    name,
+    description,
+    inputSchema,
+    deadlineMs,
+    program,
+    ...contained,
+    hiddenIn: hiddenBeyond(parts, contained.env, hiddenIn),
+  });
 }
 
 /** The tools of an artifact with `implementation: mcp`, whose server is contained as a native tool is. */
@@ -110,7 +122,7 @@ export async function mcpTools(artifact: InstalledArtifact, parts: StageParts): 
     env: { ...lost?.env, ...settings.env },
     command: program.path,
     args: program.args,
-    hiddenIn: (said) => hiddenIn(said) ?? lost?.explain(said) ?? null,
+    hiddenIn: hiddenBeyond(parts, settings.env, (said) => hiddenIn(said) ?? lost?.explain(said) ?? null),
     deadlineMs: grants.deadlineSecs * 1000,
   });
 }

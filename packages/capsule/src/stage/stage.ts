@@ -235,9 +235,14 @@ async function shellTools(parts: StageParts): Promise<readonly Tool[]> {
   if (shellAllow.length === 0) return [];
   const { createShellTools } = await import('@svc/session/tools/shell-tool.ts');
   const grants = capsuleProcesses(launch.grants);
+  const env = { ...toolchainVariables(grants, directories.workdir), ...processes.environment(envAllow) };
   return createShellTools(shellAllow, {
     launcher: processes.launcher({ ...grants, ...launch.project?.grant }),
-    env: { ...toolchainVariables(grants, directories.workdir), ...processes.environment(envAllow) },
+    env,
+    explainHidden: async (said, hides) => {
+      const { hiddenPaths, hiddenSurroundings } = await import('./hidden-paths.ts');
+      return hiddenPaths({ said, hides }, hiddenSurroundings(parts, env));
+    },
     sessionDirectory: directories.session,
     logs,
     cutBefore: cutBeforeOf(launch),

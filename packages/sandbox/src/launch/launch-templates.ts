@@ -17,6 +17,7 @@ import { isBeneath } from '@svc/kit/files/resolve-beneath.ts';
 import { countsAlone } from '../limits/held-limits.ts';
 import type { CollectedFiles } from '../closure/file-collection.ts';
 import { composePlan, type PlanRequest } from './compose-plan.ts';
+import { leavesOut } from './left-out.ts';
 import type { Enforcement } from './enforcement.ts';
 import { encodeLaunchPlan } from './launch-plan.ts';
 import type { ProcessGrants } from './process-grants.ts';
@@ -31,6 +32,8 @@ export interface LaunchTemplate {
   readonly searchFirst: string | null;
   /** Sentences for a person: what may keep it, or what it starts, from running. */
   readonly problems: readonly string[];
+  /** Whether a program with this plan cannot read what is at a path of the host. */
+  readonly hides: (path: string) => boolean;
 }
 
 /** More launches than that do not begin at the same time. */
@@ -41,6 +44,7 @@ interface ComposedPlan {
   readonly plan: number;
   readonly files: CollectedFiles;
   readonly searchFirst: string | null;
+  readonly hides: LaunchTemplate['hides'];
 }
 
 export interface LaunchTemplatesOptions {
@@ -98,9 +102,9 @@ export class LaunchTemplates {
     const key = JSON.stringify([programs, searchPath]);
     const composed = this.#plans.get(key) ?? this.#compose(programs, searchPath);
     this.#plans.set(key, composed);
-    const { plan, searchFirst, files } = composed;
+    const { plan, searchFirst, files, hides } = composed;
     const { problems } = files;
-    return { plan, filter: this.#filter, searchFirst, problems, program: unshimmed(program, composed) };
+    return { plan, filter: this.#filter, searchFirst, problems, hides, program: unshimmed(program, composed) };
   }
 
   #retireOutdated(): void {
@@ -125,10 +129,13 @@ export class LaunchTemplates {
     const { enforcement, grants, cgroups, users, workdir, privateDirectory, filesOf, countProcesses } = this.#options;
     const files = grantedFiles({ filesOf, grants, workdir }, programs, searchPath);
     const processesRunning = countsAlone(enforcement) ? 0 : countProcesses();
-    const plan = composePlan({ enforcement, files, grants, cgroups, users, workdir, processesRunning });
+    const request = { enforcement, files, grants, cgroups, users, workdir, processesRunning };
+    const plan = composePlan(request);
+    // Composed anew by the few who ask: a plan is long, and the session would keep it.
+    const hides = (path: string): boolean => leavesOut(composePlan(request), path);
     const linked = (): string | null => linkPrograms(files, join(privateDirectory, 'bin'));
     const searchFirst = enforcement.class === 'scoped' ? madeIn(privateDirectory, linked) : null;
-    return { plan: this.#write(encodeLaunchPlan(plan)), files, searchFirst };
+    return { plan: this.#write(encodeLaunchPlan(plan)), files, searchFirst, hides };
   }
 
   #write(bytes: Buffer): number {

@@ -4,7 +4,7 @@ import { basename, isAbsolute, resolve } from 'node:path';
 
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import type { Secret } from '@svc/kit/diagnostics/secret.ts';
-import type { Launcher, LaunchedProcess, LaunchOutcome } from '@svc/sandbox/launcher.ts';
+import type { HiddenIn, LaunchOutcome, LaunchedProcess, Launcher } from '@svc/sandbox/launcher.ts';
 import type { Digits } from '@svc/kit/exact-json.ts';
 import { splitWords } from '@svc/sandbox/split-words.ts';
 import { endProcess, OutputTail, readLines, type OutputLine } from '@svc/sandbox/launched-process.ts';
@@ -35,7 +35,7 @@ interface ProcessDriverSettings {
   readonly manifestDirectory: string;
   readonly launcher: Launcher;
   /** What hidden files a failing driver's last words name, as a clause; null when they name none. */
-  readonly hiddenIn?: (said: string) => string | null;
+  readonly hiddenIn?: HiddenIn;
   /** What a program with a dialect of its own is started with. */
   readonly program: ProgramSettings;
   readonly env: Readonly<Record<string, string>>;
@@ -113,7 +113,7 @@ interface ProcessDriverTaskSettings {
   /** Takes secrets out of a failure. */
   readonly redact: (text: string) => string;
   /** What hidden files its last words name, as a clause; null when they name none. */
-  readonly hiddenIn: (said: string) => string | null;
+  readonly hiddenIn: HiddenIn;
   readonly endGraceMs: number;
   readonly onClosed: () => void;
 }
@@ -209,7 +209,7 @@ class RunningDriver {
     clearTimeout(unanswered);
     const stderr = this.#stderr.text();
     const sentence = exitSentence(who, { end, midLine, stderr });
-    const hidden = this.#settings.hiddenIn(stderr);
+    const hidden = this.#settings.hiddenIn(stderr, this.#launched.hides);
     this.#fail({ kind: 'failed', error: hidden === null ? sentence : `${sentence}\n${hidden}` });
   }
 

@@ -8,7 +8,7 @@ import { withDigits } from '@svc/kit/exact-json.ts';
 import { JsonShape, parseJsonText } from '@svc/protocol/json-text.ts';
 import { decodeMarkedUtf8 } from '@svc/protocol/strict-utf8.ts';
 import { endOnAbort, endProcess, OutputTail, readOutput } from '@svc/sandbox/launched-process.ts';
-import type { LaunchedProcess, LaunchEnd, Launcher } from '@svc/sandbox/launcher.ts';
+import type { HiddenIn, LaunchedProcess, LaunchEnd, Launcher } from '@svc/sandbox/launcher.ts';
 import { type Tool, type ToolCallContext, type ToolDeclaration, type ToolOutcome, neverReached } from './tool.ts';
 
 const maxAnswerBytes = 16 * 1024 * 1024;
@@ -25,7 +25,7 @@ interface NativeToolSettings extends Omit<ToolDeclaration, 'kind'> {
   /** `capabilities.limits.deadline` of the artifact. */
   readonly deadlineMs: number;
   /** Returns what its last words name that is hidden from it; null when they name nothing hidden. */
-  readonly hiddenIn?: (said: string) => string | null;
+  readonly hiddenIn?: HiddenIn;
 }
 
 /** What a native tool writes to its standard output: this object as JSON and nothing else. */
@@ -90,7 +90,7 @@ async function finish(launched: LaunchedProcess, settings: NativeToolSettings): 
   const exitCode = end.kind === 'exited' ? end.exitCode : null;
   const failed = (reason: string): ToolOutcome => {
     const said = stderr.text();
-    const hidden = hiddenIn?.(said) ?? null;
+    const hidden = hiddenIn?.(said, launched.hides) ?? null;
     const content = [
       `the tool ${name} ${reason} (${endingOf(end)})`,
       ...(hidden === null ? [] : [hidden]),

@@ -21,6 +21,8 @@ interface ShellSettings {
   /** The bytes that all logs of the session may still take. */
   readonly logs: LogBudget;
   readonly cutBefore: CutBefore;
+  /** What the last words of a command that failed name that is hidden from it, a sentence each. */
+  readonly explainHidden?: (said: string, hides: (path: string) => boolean) => Promise<readonly string[]>;
   /** Where a command goes that outlasts its call. */
   readonly background: BackgroundCommands;
 }
@@ -64,7 +66,7 @@ async function watch(
     problems,
   }: { readonly call: ShellCall; readonly launched: LaunchedProcess; readonly problems: readonly string[] },
   { taskId, signal, onOutput }: ToolCallContext,
-  { sessionDirectory, logs, cutBefore, background }: ShellSettings,
+  { sessionDirectory, logs, cutBefore, background, explainHidden }: ShellSettings,
 ): Promise<ToolOutcome> {
   const capture = (output: 'stdout' | 'stderr'): OutputCapture => {
     const file = `logs/${number}-${name}-${output}.log`;
@@ -76,8 +78,11 @@ async function watch(
   const [stdout, stderr] = [capture('stdout'), capture('stderr')];
   const shown = isShell(name) ? command : `${name} ${command}`.trimEnd();
   let isMoved = false;
-  const finished = Promise.all([stdout.finished, stderr.finished, launched.ended]).then(([out, err, end]) => {
-    const happened = [...(launched.limitsReached?.() ?? []), ...(launched.takeRefusedHosts?.() ?? [])];
+  const finished = Promise.all([stdout.finished, stderr.finished, launched.ended]).then(async ([out, err, end]) => {
+    const { hides } = launched;
+    const hasFailed = end.kind === 'exited' && end.exitCode !== 0;
+    const hidden = hasFailed && hides !== undefined ? ((await explainHidden?.(err.text, hides)) ?? []) : [];
+    const happened = [...(launched.limitsReached?.() ?? []), ...(launched.takeRefusedHosts?.() ?? []), ...hidden];
     return finishedResult(shown, { stdout: out, stderr: err, end, problems, happened, isMoved });
   });
   const watched = await background.watch({ taskId, name, command: shown, process: launched, finished }, signal);
@@ -101,7 +106,7 @@ interface FinishedCommand {
   readonly stderr: CapturedOutput;
   readonly end: LaunchEnd;
   readonly problems: readonly string[];
-  /** Sentences on limits of the session that were reached meanwhile, and on hosts that it was refused. */
+  /** Sentences on limits of the session that were reached meanwhile, on hosts that it was refused, and on paths that are hidden from it. */
   readonly happened: readonly string[];
   /** Its call ended before the command did. */
   readonly isMoved: boolean;

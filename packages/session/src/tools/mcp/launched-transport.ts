@@ -2,7 +2,7 @@
 
 import type * as Sdk from '@modelcontextprotocol/client';
 import { endProcess, OutputTail, type OutputLine, readLines } from '@svc/sandbox/launched-process.ts';
-import type { LaunchedProcess, LaunchEnd } from '@svc/sandbox/launcher.ts';
+import type { HiddenIn, LaunchEnd, LaunchedProcess } from '@svc/sandbox/launcher.ts';
 import { quoted } from '@svc/kit/diagnostics/printable.ts';
 import { type Digits, withDigits } from '@svc/kit/exact-json.ts';
 import { parseJsonText } from '@svc/protocol/json-text.ts';
@@ -25,7 +25,7 @@ interface LaunchedTransportSettings {
   /** Problems that the launcher found and that may keep it from running. */
   readonly problems: readonly string[];
   /** Returns the hidden file that its last words name; null when they name nothing hidden. */
-  readonly hiddenIn: (said: string) => string | null;
+  readonly hiddenIn: HiddenIn;
   readonly sdk: Pick<
     typeof Sdk,
     'isJSONRPCErrorResponse' | 'isJSONRPCNotification' | 'isJSONRPCRequest' | 'isJSONRPCResultResponse'
@@ -80,7 +80,7 @@ export class LaunchedTransport implements Sdk.Transport {
   get hints(): readonly string[] {
     const [stray, strange] = [this.#straySample, this.#strangeId];
     const said = this.#stderr.text();
-    const hidden = this.#settings.hiddenIn(said);
+    const hidden = this.#settings.hiddenIn(said, this.#settings.launched.hides);
     return [
       ...this.#settings.problems,
       ...(hidden === null ? [] : [hidden]),

@@ -8,7 +8,7 @@ import * as z from 'zod/mini';
 import { longestTimerMs } from '@svc/kit/units.ts';
 import { quoted, shortened } from '@svc/kit/diagnostics/printable.ts';
 import type { Digits } from '@svc/kit/exact-json.ts';
-import type { LaunchedProcess } from '@svc/sandbox/launcher.ts';
+import type { HiddenIn, LaunchedProcess } from '@svc/sandbox/launcher.ts';
 import { unusableAnswer } from './absent-values.ts';
 import { callResult, type CallResult } from './call-content.ts';
 import { LaunchedTransport } from './launched-transport.ts';
@@ -30,7 +30,7 @@ interface ConnectionSettings {
   readonly launched: LaunchedProcess;
   readonly problems: readonly string[];
   /** Returns what its last words name that is hidden from it; null when they name nothing hidden. */
-  readonly hiddenIn: (said: string) => string | null;
+  readonly hiddenIn: HiddenIn;
   /** The version of this program, as the server sees it. */
   readonly version: string;
   readonly endGraceMs: number;

@@ -2,7 +2,7 @@
 
 import { Readable } from 'node:stream';
 
-import type { Launcher } from '@svc/sandbox/launcher.ts';
+import type { HiddenIn, Launcher } from '@svc/sandbox/launcher.ts';
 import type { Clock } from '@svc/kit/clock.ts';
 import type { Digits } from '@svc/kit/exact-json.ts';
 import type { LogBudget } from '@svc/kit/log-budget.ts';
@@ -31,7 +31,7 @@ export interface ToolServerSettings {
   /** `capabilities.limits.deadline` of the artifact. */
   readonly deadlineMs: number;
   /** Returns what its last words name that is hidden from it; null when they name nothing hidden. */
-  readonly hiddenIn?: (said: string) => string | null;
+  readonly hiddenIn?: HiddenIn;
   /** The tools that the manifest chooses; null where it offers all. */
   readonly chosen?: readonly string[] | null;
   /** Long answers are kept in its `logs/`. */
