@@ -48,18 +48,19 @@ export interface Published {
   readonly signatures?: readonly string[];
   readonly component?: PlainComponent;
   readonly vouchFor?: OciPublication['vouchFor'];
+  readonly access?: OciAccess;
 }
 
 /** Publishes an archive as echo@1.0.0. */
 export async function publishTo(
   registry: MemoryOci,
   archive: Buffer,
-  { platforms = [], signatures = [], ...more }: Published = {},
+  { platforms = [], signatures = [], access = accessWith(), ...more }: Published = {},
 ): Promise<void> {
   const body = { bytes: archive.length, chunks: () => [archive] };
   const sha256 = digestOf(archive).slice('sha256:'.length);
   const facts = { ...echo, runtime: 'tool', packaging: 'wasm' };
-  await acmeOf(registry).publish({ ...facts, platforms, signatures, sha256, body, ...more });
+  await acmeOf(registry, access).publish({ ...facts, platforms, signatures, sha256, body, ...more });
 }
 
 /** Puts an archive under the tag of echo@1.0.0, as other tools could: `note` makes it another document. The digest of that. */

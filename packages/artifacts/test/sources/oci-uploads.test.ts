@@ -191,6 +191,20 @@ describe('a client of an OCI registry', () => {
     expect(service.lines).toEqual(['GET /token?service=s&scope=repository%3Aacme%2Fecho%3Apull']);
   });
 
+  it('waits no longer once the command is interrupted', async () => {
+    const interruption = new AbortController();
+    registry.fault = ({ socket }, response) => {
+      socket.once('close', () => interruption.abort());
+      response.writeHead(429, { 'retry-after': '30' }).end();
+      return true;
+    };
+    const source = acmeOf(registry, accessWith({ signal: interruption.signal }));
+    expect(await refusalOf(source.fetch(echo, 'linux-x86_64'))).toMatchObject({
+      message: `oci://${registry.host}/acme/echo: interrupted`,
+    });
+    expect(registry.server.lines).toHaveLength(1);
+  });
+
   it('answers with a password beside schemes that it does not know', async () => {
     const pair = Buffer.from('ann:secret-of-ann').toString('base64');
     registry.fault = (request, response) => {

@@ -58,6 +58,16 @@ export class HttpClient {
     return this.#signal?.aborted === true;
   }
 
+  /** Waits before another request, and no longer once the command is interrupted. */
+  async pause(ms: number): Promise<void> {
+    const interruption = this.#signal;
+    await new Promise<void>((resolve) => {
+      const timer = setTimeout(resolve, ms);
+      interruption?.addEventListener('abort', () => resolve(clearTimeout(timer)), { once: true });
+      if (this.isInterrupted) resolve(clearTimeout(timer));
+    });
+  }
+
   /** The answer, whose body the caller reads or discards. */
   async send(outgoing: OutgoingRequest): Promise<HttpAnswer> {
     const toSend = outgoing.body?.bytes ?? null;

@@ -4,7 +4,7 @@ import * as z from 'zod/mini';
 
 import { listOf } from '@svc/kit/bounded-lists.ts';
 import { sha256Hex } from '@svc/kit/sha256.ts';
-import { parseJson } from '@svc/protocol/json-object.ts';
+import { parseJson, parseJsonObject } from '@svc/protocol/json-object.ts';
 import { archiveType, configType } from './archive-manifest.ts';
 
 export interface PulledDocument {
@@ -65,7 +65,16 @@ export type OciDocument =
   /** Something of other tools; `found` says what, for a person. */
   | { readonly kind: 'other'; readonly found: string };
 
-/** Reads a document of the media type that the registry gave it. */
+/** The media type of a document: as the registry says, or as stands in it where what is said is of no use. It stays so where a document could be of either kind. */
+export function typeOf(bytes: Buffer, said: string): string {
+  if (said === manifestType || said === indexType) return said;
+  const { mediaType, manifests, layers } = parseJsonObject(bytes.toString('utf8')) ?? {};
+  if ((manifests === undefined) === (layers === undefined)) return said;
+  const shape = manifests === undefined ? manifestType : indexType;
+  return mediaType === undefined || mediaType === shape ? shape : said;
+}
+
+/** Reads a document of this media type. */
 export function decodeDocument(bytes: Buffer, mediaType: string): OciDocument {
   const value = parseJson(bytes.toString('utf8'));
   if (mediaType === indexType) {

@@ -19,18 +19,21 @@ import {
   manifestType,
   type OciBlob,
   type PulledDocument,
+  typeOf,
 } from './documents.ts';
 import type { OciLogin } from './logins.ts';
 import { type OciRepositoryName, ociPrefix, originOf } from '../../../manifest/oci-reference.ts';
 import type { Mirror } from './mirror.ts';
 import { challengesIn, identityForm, withQuery } from './challenges.ts';
 import { wordsIn } from './refusal-words.ts';
-import { resumed } from './transfers.ts';
+import { mostAttempts, resumed } from './transfers.ts';
 import { isYes, pushBlob } from './upload.ts';
 
 const mostDocumentBytes = 4 * 1024 * 1024;
 const mostAnswerBytes = 64 * 1024;
 const longestShown = 300;
+/** What a person waits through rather than beginning again. */
+const longestWaitMs = 30_000;
 
 /** Reading, or reading and writing: a registry gives a token for either. */
 type Actions = 'pull' | 'pull,push';
@@ -86,13 +89,12 @@ export class OciRepository {
     }
     if (answer.status !== 200) throw await this.#refusal(answer, `does not give ${at}`);
     const bytes = await readUpTo(answer.body(), mostDocumentBytes);
-    const mediaType = mediaTypeOf(answer);
     if (bytes === undefined)
       throw new Diagnostic('E-ART-003', `${at} of ${this.label} is described in more than 4 MiB`);
     const digest = digestOf(bytes);
     if (isDigest(at) && at !== digest)
       throw new Diagnostic('E-REG-002', `${this.label} gives a document of ${digest} for ${at}`);
-    return { digest, mediaType, bytes };
+    return { digest, mediaType: typeOf(bytes, mediaTypeOf(answer)), bytes };
   }
 
   /**
@@ -156,13 +158,13 @@ export class OciRepository {
   /** The documents that refer to another: as the registry lists them, or under the tag that stands for a list where it keeps none. */
   async referrers(digest: string, actions: Actions = 'pull'): Promise<readonly Descriptor[]> {
     const answer = await this.#ask(`/referrers/${digest}`, { actions });
-    const isList = answer.status === 200 && mediaTypeOf(answer) === indexType;
-    if (isList) return listedIn(await readUpTo(answer.body(), mostDocumentBytes));
-    answer.discard();
-    if (answer.status >= 500 || answer.status === 401 || answer.status === 403)
+    const { status } = answer;
+    if ((status >= 500 && status !== 501) || status === 401 || status === 403)
       throw await this.#refusal(answer, 'does not say what refers to an archive');
-    const listed = await this.document(tagOfReferrers(digest), actions);
-    return listed === null ? [] : listedIn(listed.bytes);
+    // A registry without such lists answers with a page, if it does not refuse.
+    const listed = status === 200 ? listedIn(await readUpTo(answer.body(), mostDocumentBytes)) : null;
+    answer.discard();
+    return listed ?? listedIn((await this.document(tagOfReferrers(digest), actions))?.bytes) ?? [];
   }
 
   /** Puts a document that refers to another, and its blobs. Where the registry keeps no list of those, it is added to the one under the tag. */
@@ -207,7 +209,14 @@ export class OciRepository {
 
   async #send(url: URL, asked: Omit<Asked, 'actions'>, shown: Shown | null): Promise<HttpAnswer> {
     const show = shown === null || !this.#isOwn(url) ? { key: null } : shown;
-    return await this.#access.http.send({ ...asked, ...show, label: this.label, url });
+    const { http } = this.#access;
+    for (let attempt = 1; ; attempt += 1) {
+      const answer = await http.send({ ...asked, ...show, label: this.label, url });
+      const waitMs = attempt < mostAttempts ? waitMsOf(answer) : null;
+      if (waitMs === null) return answer;
+      answer.discard();
+      await http.pause(waitMs);
+    }
   }
 
   #isOwn({ origin }: URL): boolean {
@@ -252,10 +261,11 @@ export class OciRepository {
           }
         : { label, url: withQuery(realm, { service, scope }), key: login?.pair ?? null, scheme: 'Basic', ledBy: from },
     );
-    if (answer.status !== 200) throw await this.#refusal(answer, `gets no token from ${realm.origin}`);
+    if (!isYes(answer)) throw await this.#refusal(answer, `gets no token from ${realm.origin}`);
     const told = asJsonObject(parseJson((await answer.text(mostAnswerBytes)) ?? ''));
-    const token = told?.['token'] ?? told?.['access_token'];
-    if (typeof token === 'string' && /^[!-~]+$/.test(token)) return new Secret(token);
+    for (const token of [told?.['token'], told?.['access_token']]) {
+      if (typeof token === 'string' && /^[!-~]+$/.test(token)) return new Secret(token);
+    }
     throw new Diagnostic('E-IO-003', `${label} gives none`);
   }
 
@@ -310,11 +320,19 @@ function tagOfReferrers(digest: string): string {
   return digest.replace(':', '-');
 }
 
-function listedIn(bytes: Buffer | undefined): readonly Descriptor[] {
+/** Returns null if they are no index. */
+function listedIn(bytes: Buffer | undefined): readonly Descriptor[] | null {
   const document = bytes === undefined ? null : decodeDocument(bytes, indexType);
-  return document?.kind === 'index' ? document.manifests : [];
+  return document?.kind === 'index' ? document.manifests : null;
+}
+
+/** How long a registry that was asked too often wants to be left alone; null where it does not say, or where that is long. */
+function waitMsOf({ status, headers: { 'retry-after': after = '', date = '' } }: HttpAnswer): number | null {
+  if (status !== 429) return null;
+  const waitMs = /^\d{1,9}$/.test(after) ? Number(after) * 1000 : Date.parse(after) - Date.parse(date);
+  return waitMs >= 0 && waitMs <= longestWaitMs ? waitMs : null;
 }
 
 function mediaTypeOf({ headers }: HttpAnswer): string {
-  return headers['content-type']?.split(';')[0]?.trim() ?? '';
+  return headers['content-type']?.split(';')[0]?.trim().toLowerCase() ?? '';
 }
