@@ -131,7 +131,7 @@ describe.each(sealed)('a repository whose data lies outside of the folder in $na
       args: write,
     });
     expect(told(repositories.minute).join('\n')).toMatch(/not a git repository[^]*No such file or directory/);
-    expect(repositories.minute.asked.system).toContain('git finds no repository in this folder.');
+    expect(repositories.minute.asked.system).toContain('git does not work in this folder.');
     expect(stderr).toContain(
       `warning[W-RUN-184]: git does not work in ./archive: "${folder}/repo/.git" does not say that ${folder}/archive is its working tree`,
     );

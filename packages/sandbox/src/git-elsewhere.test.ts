@@ -73,6 +73,22 @@ describe('the data of a repository outside of a folder', () => {
     expect(found('tree/b')).toBe('/repo/.git /tree /tree/.gitignore');
   });
 
+  it('does not work where another repository lends objects, until they are taken over', () => {
+    git('.', 'clone', '-q', '--shared', 'repo', 'borrower');
+    const list = '/borrower/.git/objects/info/alternates';
+    const lent = `/repo/.git/objects lends objects to the repository, and is not shown: git repack -ad and rm ${list} end that`;
+    expect(found('borrower')).toBe(lent);
+    mkdirSync(join(base, 'borrower/a'));
+    expect(found('borrower/a')).toBe(lent);
+    git('borrower', 'worktree', 'add', '-q', '../tree');
+    expect(found('tree')).toBe(lent);
+    git('borrower', 'repack', '-adq');
+    rmSync(join(base, list));
+    expect([found('borrower'), found('tree')]).toEqual(['inside', '/borrower/.git -']);
+    writeFileSync(join(base, list), '# none\n\n../pack\n/not/there\n');
+    expect(found('borrower')).toBe('inside');
+  });
+
   it('counts in a separate directory once that names the working tree', () => {
     git('.', 'init', '-q', '--separate-git-dir=data', 'own');
     expect(found('own')).toBe(

@@ -59,6 +59,24 @@ const mostLevels = 64;
  * working tree in turn: anybody who packs an archive may write such a file.
  */
 export function findGit(folder: string, question: GitQuestion): FoundGit {
+  const found = findData(folder, question);
+  const data = found.kind === 'elsewhere' ? found.git.data : join(folder, '.git');
+  const lender = found.kind === 'closed' ? null : lenderOf(data, folder);
+  if (lender === null) return found;
+  const why = `lends objects to the repository, and is not shown: git repack -ad and rm ${lender.list} end that`;
+  return closed({ place: lender.place, why });
+}
+
+/** Another repository whose objects this one needs. Anybody may name one there, and nothing in it says that it wants to be named. */
+function lenderOf(data: string, folder: string): { readonly place: string; readonly list: string } | null {
+  const list = join(data, 'objects/info/alternates');
+  const lines = smallText(list)?.split('\n') ?? [];
+  const places = lines.flatMap((line) => realOrNull(resolve(data, 'objects', line)) ?? []);
+  const place = places.find((each) => !isBeneath(folder, each) && !isBeneath(data, each));
+  return place === undefined ? null : { place, list };
+}
+
+function findData(folder: string, question: GitQuestion): FoundGit {
   let top = folder;
   for (let level = 0; level < mostLevels; level += 1, top = dirname(top)) {
     const git = join(top, '.git');

@@ -76,6 +76,6 @@ export const firstMinuteCodes = {
   'W-RUN-184': {
     title: 'git does not work in the folder of a task',
     explanation:
-      "The data of the repository lies outside of the folder, as it does for a second working tree, a submodule and a folder below the top of a repository. svc gives git that data, read only without --write, where it names this very working tree in turn, is of this user, and is not in a folder that no agent is given. Anybody who packs an archive may put a file .git into it that names somebody else's repository. The message says what is missing. The task runs, and git finds no repository.",
+      "The data of the repository lies outside of the folder, as it does for a second working tree, a submodule and a folder below the top of a repository. svc gives git that data, read only without --write, where it names this very working tree in turn, is of this user, and is not in a folder that no agent is given. Anybody who packs an archive may put a file .git into it that names somebody else's repository. For the same reason svc does not follow objects/info/alternates, with which git clone --shared borrows objects. The message says what is missing. The task runs, and git does not work in it.",
   },
 } as const satisfies Record<string, CatalogueEntry>;

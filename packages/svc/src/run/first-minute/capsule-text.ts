@@ -105,7 +105,7 @@ function systemPrompt(grants: TaskGrants): readonly string[] {
 }
 
 const ofGit = {
-  closed: 'git finds no repository in this folder.',
+  closed: 'git does not work in this folder.',
   around:
     'The folder is a part of a repository. git works in it; of files outside of the folder it sees that they are there, and nobody can open them.',
 } as const;
