@@ -3,7 +3,10 @@
 // Of each language it prints the folders that go in front of PATH, or why this machine cannot have it.
 import { spawnSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
+import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+
+const cache = fileURLToPath(new URL('../node_modules/.cache/guest-toolchains/', import.meta.url));
 
 /**
  * Installs what is not there yet.
@@ -18,6 +21,17 @@ const toolchains = {
     if (existsSync(libraries.printed)) return { path: [] };
     const { failed } = run('rustup', 'target', 'add', target);
     return failed === null ? { path: [] } : { reason: `needs the target ${target} of Rust: ${failed}` };
+  },
+  python: () => {
+    const programs = join(cache, 'python', 'bin');
+    const wanted = 'componentize-py==0.25.1';
+    if (run(join(programs, 'componentize-py'), '--version').printed === wanted.replace('==', ' '))
+      return { path: [programs] };
+    const { failed } = oneAfterAnother(
+      ['python3', '-m', 'venv', join(cache, 'python')],
+      [join(programs, 'python'), '-m', 'pip', 'install', '--quiet', '--disable-pip-version-check', wanted],
+    );
+    return failed === null ? { path: [programs] } : { reason: `needs ${wanted}: ${failed}` };
   },
 };
 
@@ -39,6 +53,18 @@ function run(program, ...args) {
   const { status, stdout, stderr, error } = spawnSync(program, args, { encoding: 'utf8', maxBuffer: 2 ** 26 });
   const failed = error?.message ?? (status === 0 ? null : (stderr.trim().split('\n').at(-1) ?? `ended with ${status}`));
   return { printed: (stdout ?? '').trim(), failed };
+}
+
+/**
+ * The first that fails is the last.
+ * @param {readonly [string, ...string[]][]} commands
+ */
+function oneAfterAnother(...commands) {
+  for (const command of commands) {
+    const { failed } = run(...command);
+    if (failed !== null) return { failed };
+  }
+  return { failed: null };
 }
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) {

@@ -40,6 +40,24 @@ the reason <place>
 note: run with \`RUST_BACKTRACE=1\` environment variable to display a backtrace`,
     },
   },
+  {
+    name: 'python',
+    source: 'app.py',
+    probe: 'python.py',
+    answers: {
+      files: 'moved.txt 9 Dear Sam NotFound',
+      sockets: '[Errno 2] Permission denied',
+      traceback: `the tool probe broke off: wasm trap: wasm \`unreachable\` instruction executed
+Traceback (most recent call last):
+  File "/0/app.py", line 22, in run
+  File "/0/app.py", line 91, in traceback
+ValueError: the reason <place>
+
+thread '<unnamed>' (1) panicked at runtime/src/lib.rs:1280:25:
+Python function threw an unexpected exception
+note: run with \`RUST_BACKTRACE=1\` environment variable to display a backtrace`,
+    },
+  },
 ];
 
 /** What is tried, one call each, and the answers that are the same in every language. */

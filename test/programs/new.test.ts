@@ -74,6 +74,11 @@ describe('svc new', { timeout: 120_000 }, () => {
       refusal:
         'build.sh: cargo is not installed\nhint: install Rust with rustup, then run: rustup target add wasm32-wasip2\n',
     },
+    {
+      language: 'python',
+      source: 'app.py',
+      refusal: 'build.sh: componentize-py is not installed\nhint: run: pip install componentize-py==0.25.1\n',
+    },
   ])('makes a tool in $language, whose build.sh names what is not installed', async ({ language, source, refusal }) => {
     const workspace = emptyWorkspace();
     const made = await svc(workspace, ['new', 'tool', 'other', '--lang', language, '--json']);

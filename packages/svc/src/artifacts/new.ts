@@ -150,6 +150,7 @@ type NewKind = (typeof newKinds)[number];
 /** Languages whose own tools make the component: `build.sh` of their template runs them. Of each, the source, and what its tools leave beside it. */
 const foreign = {
   rust: { source: 'src/lib.rs', leaves: 'target/\n' },
+  python: { source: 'app.py', leaves: '__pycache__/\n' },
 } as const;
 const languages = ['typescript', ...(Object.keys(foreign) as (keyof typeof foreign)[])] as const;
 type Language = (typeof languages)[number];
