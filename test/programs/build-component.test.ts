@@ -4,6 +4,7 @@ import { fileURLToPath } from 'node:url';
 
 import { afterEach, describe, expect, it } from 'vitest';
 
+import { componentText } from '../../packages/components/test/support/component-text.ts';
 import { svc } from '../support/svc-process.ts';
 import { makeWorkspace, type Workspace } from '../support/workspace.ts';
 
@@ -156,6 +157,36 @@ describe('svc build of a folder with component.ts', { timeout: 120_000 }, () => 
     expect(
       await refusal("import { read } from 'svc:secrets/all@0.1.0';\nexport const run = { run: read };\n"),
     ).toContain("error[E-ART-011]: /component.ts: package 'svc:secrets@0.1.0' not found.");
+  });
+
+  it('refuses a component of another toolchain that imports what svc does not offer, and so do svc install and svc run', async () => {
+    const store = `(import "wasi:keyvalue/store@0.2.0-draft2" (instance $store (export "open" (func (result u32)))))
+      (core func $open (canon lower (func $store "open")))
+      (core instance $host (export "f" (func $open)))`;
+    const { wasm } = await componentText(`${store}
+      (core module $module (import "host" "f" (func (result i32))) (func (export "run") (result i32) (call 0)))
+      (core instance $instance (instantiate $module (with "host" (instance $host))))
+      (func $run (result u32) (canon lift (core func $instance "run")))
+      (instance $tool (export "run" (func $run)))
+      (export "svc:tool/run@0.1.0" (instance $tool))`);
+    const workspace = makeWorkspace({ 'echo/svc.yaml': toolManifest });
+    workspaces.push(workspace);
+    writeFileSync(join(workspace.folder, 'echo', 'component.wasm'), wasm as Uint8Array);
+    workspace.write(
+      'svc.yaml',
+      'name: c\nversion: 1.0.0\nartifacts: [{ name: echo, version: 1.0.0, source: echo }]\n' +
+        'inference: { model: script, driver: { artifact: svc-driver-script, config: { script: script.yaml } } }\n',
+    );
+    workspace.write('script.yaml', '- content: [{ type: text, text: Done. }]\n  stop_reason: end_turn\n');
+    const refused =
+      'error[E-ART-016]: the component of echo cannot be used: it imports wasi:keyvalue/store@0.2.0-draft2, which this svc does not offer\n' +
+      'hint: build it without that: docs/authoring.md "What a component can import" lists what there is\n';
+    for (const args of [['build', 'echo'], ['install'], ['run', '--task', 'x']]) {
+      const { code, stdout, stderr } = await svc(workspace, args);
+      expect({ args, code, stdout }).toEqual({ args, code: 1, stdout: '' });
+      expect(stderr).toContain(refused);
+    }
+    expect(readdirSync(workspace.folder).filter((name) => name.endsWith('.zip') || name === '.svc')).toEqual([]);
   });
 
   it('names the packages that are not installed', async () => {

@@ -1,7 +1,5 @@
 /** Reads the binary form of WebAssembly: the sections of a core module, and which memories and tables an instance of it has. */
 
-import { setFlagsFromString } from 'node:v8';
-
 /** Reads the binary format from a place on. Every read past the end, and every number that is too long, throws `MalformedWasm`. */
 export class WasmReader {
   readonly bytes: Uint8Array;
@@ -189,17 +187,4 @@ function limitsOf(reader: WasmReader, flags: number): Limits {
   const bits = (flags & is64Bit) === 0 ? 32 : 64;
   const minimum = reader.unsigned(bits);
   return { flags, minimum, maximum: (flags & hasMaximum) === 0 ? null : reader.unsigned(bits) };
-}
-
-/** `(module (global i32 (i32.add (i32.const 0) (i32.const 0))))` */
-const probe = Uint8Array.from([
-  0x00, 0x61, 0x73, 0x6d, 0x01, 0x00, 0x00, 0x00, 0x06, 0x09, 0x01, 0x7f, 0x00, 0x41, 0x00, 0x41, 0x00, 0x6a, 0x0b,
-]);
-
-/**
- * Lets the engine of this process read constant expressions that add and multiply, which components built from JavaScript hold and Node 20
- * takes only under a flag. Call it before the first module is read.
- */
-export function allowExtendedConst(): void {
-  if (!WebAssembly.validate(probe)) setFlagsFromString('--experimental-wasm-extended-const');
 }

@@ -66,7 +66,9 @@ describe('a component', () => {
   it('cannot have an interface that is not offered, and the error names it', async () => {
     expect(await refusal(importing('wasi:keyvalue/store@0.2.0', { member: 'open' }))).toEqual({
       kind: 'unavailable',
-      message: 'the component cannot start: it imports wasi:keyvalue/store, which is not offered',
+      message:
+        'the component of written-out cannot be used: it imports wasi:keyvalue/store@0.2.0, which this svc does not offer (E-ART-016): ' +
+        'build it without that: docs/authoring.md "What a component can import" lists what there is',
     });
   });
 

@@ -4,8 +4,13 @@ import { join } from 'node:path';
 import fc from 'fast-check';
 import { afterAll, describe, expect, it, vi } from 'vitest';
 
-import { externNames, interfaceNames, interfacesOf } from '../src/compiler/interface-names.ts';
-import { interfacePackages, offeredInterface, refusedInterfaces } from '../src/interface-versions.ts';
+import { type ExternNames, externNames, interfaceNames, interfacesOf } from '../src/compiler/interface-names.ts';
+import { interfacePackages, offeredInterface } from '../src/interface-versions.ts';
+import { needsCompiler, offeredInterfaces, refusedImports, refusedVersions } from '../src/refused-interfaces.ts';
+import { Mailbox } from '../src/guest/mailbox.ts';
+import { offeredImports } from '../src/guest/offered-imports.ts';
+import { sockets } from '../src/guest/sockets.ts';
+import { OutputTail } from '../src/guest/streams.ts';
 import { encodeUnsigned, MalformedWasm } from '../src/core-module.ts';
 import { componentText, toolRunning } from './support/component-text.ts';
 import { fixtureComponent } from './support/fixture-component.ts';
@@ -87,10 +92,30 @@ describe('the versions of interfaces', () => {
     expect(Object.fromEntries(listed)).toEqual(Object.fromEntries(versions));
   });
 
+  it('belong to interfaces that docs/authoring.md lists, each of them and no others', () => {
+    const guide = readFileSync(join(packageRoot, 'docs/authoring.md'), 'utf8');
+    const [, section = ''] = /\n## What a component can import\n([^]*?)\n## /.exec(guide) ?? [];
+    const rows = [...section.matchAll(/^\| (`.*`) \| /gm)].map(([, names = '']) =>
+      names.replaceAll('`', '').split(', '),
+    );
+    const listed = rows.flatMap(([first = '', ...others]) => {
+      const spelt = (name: string): string =>
+        name.startsWith('-') ? first.replace(/-[a-z]+$/, name) : first.replace(/[^/]+$/, name);
+      return [first, ...others.map((name) => (name.includes('/') ? name : spelt(name)))];
+    });
+    const of03 = ['wasi:clocks/system-clock'];
+    const types = ['svc:driver/types', 'svc:hook/types', 'wasi:clocks/types'];
+    expect([...listed, ...of03, ...types].toSorted()).toEqual([...offeredInterfaces].toSorted());
+  });
+
   it('belong to the names by which the host calls a component', () => {
     expect(offeredInterface('svc:tool/run')).toBe('svc:tool/run@0.1.0');
   });
 });
+
+function importing(imports: readonly string[]): ExternNames {
+  return { imports, exports: [] };
+}
 
 describe('what a component is built for', () => {
   it.each([
@@ -99,7 +124,8 @@ describe('what a component is built for', () => {
     [['probe:it/answer@9.0.0', 'svc:secrets/all@0.1.0', 'local:it/that']],
     [[]],
   ])('passes when the host has it, or does not know it: %j', (names) => {
-    expect(refusedInterfaces(names)).toBeNull();
+    expect(refusedVersions(importing(names))).toBeNull();
+    expect(refusedVersions({ imports: [], exports: names })).toBeNull();
   });
 
   it.each([
@@ -107,21 +133,69 @@ describe('what a component is built for', () => {
     ['svc:text/chunks@0.2.0', 'svc:text 0.1.0'],
     ['svc:hook/lifecycle@1.0.0', 'svc:hook 0.1.0'],
     ['svc:tool/run@9.0.0-rc1', 'svc:tool 0.1.0'],
-    ['wasi:http/types@0.3', 'wasi:http 0.2.0 to 0.2.12'],
-    ['wasi:http/types@0.3.0', 'wasi:http 0.2.0 to 0.2.12'],
+    ['wasi:http/types@0.4.0', 'wasi:http 0.2.0 to 0.2.12'],
     ['wasi:http/types@0.10.0', 'wasi:http 0.2.0 to 0.2.12'],
   ])('fails when it is later than what the host has: %s', (name, has) => {
-    expect(refusedInterfaces(['svc:driver/types@0.1.0', name])).toEqual({
+    expect(refusedVersions(importing(['svc:driver/types@0.1.0', name]))).toEqual({
       reason: `it is built for ${name}, and this svc has ${has}`,
       hint: 'update svc, or build it with the @svc/guest of a folder that svc new makes',
     });
   });
 
   it('fails when it is earlier than the earliest that the host takes', () => {
-    expect(refusedInterfaces(['wasi:io/streams@0.1.9'])).toEqual({
+    expect(refusedVersions(importing(['wasi:io/streams@0.1.9']))).toEqual({
       reason: 'it is built for wasi:io/streams@0.1.9, and this svc has wasi:io 0.2.0 to 0.2.12',
       hint: 'build it again with the @svc/guest of a folder that svc new makes',
     });
+  });
+});
+
+describe('a component of WASI 0.3', () => {
+  it.each(['wasi:http/types@0.3.0', 'wasi:cli/stdout@0.3.1', 'wasi:clocks/types@0.3.0-rc-2026-03-15'])(
+    'fails with one sentence where the host has nothing like it: %s',
+    (name) => {
+      expect(refusedVersions(importing(['wasi:random/random@0.3.0', name]))).toEqual({
+        reason: `it is built for ${name}, and this svc has WASI 0.2`,
+        hint: 'build it for WASI 0.2, which in Rust is the target wasm32-wasip2',
+      });
+    },
+  );
+
+  it('passes where the host has the same, once the compiler has looked for async functions', () => {
+    const names = importing(['wasi:random/random@0.3.0', 'wasi:cli/environment@0.3.7', 'wasi:clocks/types@0.3.0']);
+    expect(refusedVersions(names)).toBeNull();
+    expect(needsCompiler(names)).toBe(true);
+  });
+});
+
+describe('an interface that a component calls', () => {
+  it('has its name in the list when the host gives it, or when it has types alone', () => {
+    const output = new OutputTail();
+    const given = offeredImports(new Mailbox(), { directories: [], env: {}, seed: [0n, 0n], output });
+    const types = ['svc:driver/types', 'svc:hook/types', 'wasi:clocks/types'];
+    expect([...offeredInterfaces].toSorted()).toEqual(
+      [...Object.keys(given), ...Object.keys(sockets()), ...types].toSorted(),
+    );
+    expect(refusedImports([...offeredInterfaces])).toBeNull();
+  });
+
+  it('appears with its version where the host lacks it, and not at any length', () => {
+    const names = ['wasi:keyvalue/store@0.2.0-draft2', 'wasi:io/poll@0.2.0', 'acme:it/that@1.0.0'];
+    expect(refusedImports(['wasi:io/poll', 'wasi:keyvalue/store', 'acme:it/that'], names)).toEqual({
+      reason: 'it imports wasi:keyvalue/store@0.2.0-draft2, acme:it/that@1.0.0, which this svc does not offer',
+      hint: 'build it without that: docs/authoring.md "What a component can import" lists what there is',
+    });
+    const many = Array.from({ length: 1_000 }, (_, number) => `a:b/${'c'.repeat(1_000)}${number}`);
+    expect(refusedImports(many)?.reason).toMatch(/ and 995 more, which this svc does not offer$/);
+    expect(refusedImports(many)?.reason.length).toBeLessThan(1_200);
+  });
+
+  it.each([
+    [true, ['wasi:keyvalue/store@0.2.0']],
+    [true, ['print']],
+    [false, ['wasi:sockets/tcp@0.2.0', 'svc:driver/types@0.1.0', 'wasi:cli/exit']],
+  ])('needs the compiler only under a foreign name: %s for %j', (isOpen, names) => {
+    expect(needsCompiler(importing(names))).toBe(isOpen);
   });
 });
 

@@ -15,6 +15,7 @@ import { writeArchive, type WrittenArchive } from './archive-writer.ts';
 import type { ArtifactRef } from './artifact-ref.ts';
 import { DirectoryContent, readArtifactDirectory, readCapsuleDirectory } from './directory-content.ts';
 import {
+  type ArtifactContent,
   type ArtifactKind,
   componentFile,
   componentSource,
@@ -28,8 +29,8 @@ export interface FolderRequest {
   readonly directory: string;
   /** Used to check references in the manifest of a capsule; the archive has them as they are written. */
   readonly env: Environment;
-  /** Checks the manifest of an artifact before it is packed; the build throws what this throws. */
-  readonly checkArtifact: (manifest: ArtifactManifest) => Promise<void>;
+  /** Checks the manifest and the files of an artifact before it is packed; the build throws what this throws. */
+  readonly checkArtifact: (manifest: ArtifactManifest, content: ArtifactContent) => Promise<void>;
 }
 
 interface BuildRequest extends FolderRequest {
@@ -64,8 +65,8 @@ export async function readFolder({
   const found = parseAnyManifest(text, file);
   if (found.kind === 'artifact') {
     const { manifest, warnings } = found;
-    await checkArtifact(manifest);
     const content = await readArtifactDirectory(directory);
+    await checkArtifact(manifest, content);
     const stale = content.has(componentFile) ? await staleComponent(directory) : null;
     return { content, warnings: stale === null ? warnings : [...warnings, stale] };
   }

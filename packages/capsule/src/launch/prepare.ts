@@ -113,6 +113,9 @@ export async function prepareLaunch(
   });
   for (const warning of admissionWarnings(artifacts)) onWarning(warning);
   for (const warning of checkHooks(loaded, artifacts)) onWarning(warning);
+  // An install has looked at all others.
+  const sourced = artifacts.filter(({ origin }) => origin === 'source');
+  if (sourced.length > 0) await (await import('./sourced-components.ts')).checkSourced(sourced, places);
   if (scoped.containment.achieved === 'advisory') {
     const { weakPrograms } = await import('./unheld-grants.ts');
     const weak = weakPrograms(loaded, artifacts, scoped.containment);

@@ -7,8 +7,8 @@ import { Diagnostic, DiagnosticList } from '@svc/kit/diagnostics/diagnostic.ts';
 import { componentSource } from '@svc/artifacts/store/inspect-content.ts';
 import { type Componentizer, componentizeSource, guestBundle, type World } from './componentize.ts';
 import { readGuestEngine } from './guest-engine.ts';
-import { interfaceNames } from '../compiler/interface-names.ts';
-import { refusedInterfaces } from '../interface-versions.ts';
+import { interfacesOf } from '../compiler/interface-names.ts';
+import { refusedVersions } from '../refused-interfaces.ts';
 
 const packages = { guest: '@svc/guest', bundler: 'esbuild', componentizer: 'componentize-qjs' } as const;
 /** What a source exports: the interface of its world. */
@@ -53,7 +53,7 @@ export async function buildComponent({
       engine: isRepeatable ? engine.bytes : null,
       witRoot: join(guest, 'wit'),
     });
-    const refusal = refusedInterfaces(interfaceNames(component));
+    const refusal = refusedVersions(interfacesOf(component));
     if (refusal !== null) {
       throw new Diagnostic('E-ART-016', `${join(directory, componentSource)}: ${refusal.reason}`, {
         hint: refusal.hint,

@@ -8,7 +8,7 @@ import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import { replaceFile } from '@svc/kit/files/replace-file.ts';
 import { ComponentFault } from '../component.ts';
 import { compiledFileName, type Compiler } from './compiler.ts';
-import { refusedInterfaces, type InterfaceRefusal } from '../interface-versions.ts';
+import { type InterfaceRefusal, refusedImports, refusedVersions } from '../refused-interfaces.ts';
 import { readOrNull, readTranspiled } from './read-transpiled.ts';
 import {
   encodeTranspiled,
@@ -69,7 +69,8 @@ export class CompileCache {
    */
   async load(source: ComponentSource): Promise<TranspiledComponent> {
     const component = await this.#find(source);
-    const refusal = refusedInterfaces(component.interfaces);
+    const { imports, interfaces } = component;
+    const refusal = refusedVersions({ imports: interfaces, exports: [] }) ?? refusedImports(imports, interfaces);
     if (refusal !== null) throw new InterfacesRefused(source.name, refusal);
     return component;
   }
@@ -98,7 +99,10 @@ export class CompileCache {
     }
     this.#onCompile(source.name);
     const answer = await this.#compiler.compile(component);
-    if (answer.kind === 'refused') throw unavailable(source, answer.reason);
+    if (answer.kind === 'refused') {
+      const { reason, hint } = answer;
+      throw hint === undefined ? unavailable(source, reason) : new InterfacesRefused(source.name, { reason, hint });
+    }
     const transpiled = transpiledComponent(expected, answer);
     await keep(path, [encodeTranspiled(transpiled)]);
     return transpiled;

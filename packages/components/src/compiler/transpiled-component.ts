@@ -165,5 +165,5 @@ export type CompilerAnswer =
       readonly glue: string;
       readonly modules: readonly CoreModule[];
     }
-  /** The bytes are not a component that can be run. */
-  | { readonly kind: 'refused'; readonly reason: string };
+  /** The bytes are not a component that can be run. With `hint` they are one, and need what this host does not have. */
+  | { readonly kind: 'refused'; readonly reason: string; readonly hint?: string };

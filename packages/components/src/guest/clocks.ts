@@ -10,6 +10,8 @@ interface DateTime {
 interface MonotonicClock {
   now(): bigint;
   resolution(): bigint;
+  /** Its name in WASI 0.3. */
+  getResolution(): bigint;
   subscribeInstant(when: bigint): Pollable;
   subscribeDuration(duration: bigint): Pollable;
 }
@@ -20,6 +22,7 @@ export function monotonicClock(room: WaitingRoom): MonotonicClock {
   return {
     now: () => room.now(),
     resolution: () => 1n,
+    getResolution: () => 1n,
     subscribeInstant: at,
     subscribeDuration: (duration) => at(room.now() + duration),
   };
@@ -30,6 +33,9 @@ export const wallClock = {
   now: (): DateTime => dateTime(BigInt(Date.now()) * 1_000_000n),
   resolution: (): DateTime => dateTime(1_000_000n),
 };
+
+/** `wasi:clocks/system-clock`, which is of WASI 0.3. */
+export const systemClock = { now: wallClock.now, getResolution: (): bigint => 1_000_000n };
 
 export function dateTime(nanoseconds: bigint): DateTime {
   return { seconds: nanoseconds / 1_000_000_000n, nanoseconds: Number(nanoseconds % 1_000_000_000n) };

@@ -80,10 +80,7 @@ function makeInstance(
 ): LinkedInstance {
   const namesSockets = load.imports.some((name) => name.startsWith('wasi:sockets/'));
   const offered = { ...offeredImports(mailbox, { ...load, output }), ...(namesSockets ? sockets() : {}) };
-  const imports = log.through(offered);
-  const unknown = load.imports.filter((name) => !Object.hasOwn(imports, name));
-  if (unknown.length > 0) throw new Error(`it imports ${unknown.join(', ')}, which is not offered`);
-  return linkInstance({ ...load, modules }, imports);
+  return linkInstance({ ...load, modules }, log.through(offered));
 }
 
 /** What is done with the answers of imports. */

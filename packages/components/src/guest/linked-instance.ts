@@ -7,7 +7,7 @@ import type { Imports } from './named-imports.ts';
 import { lifting } from './lifting.ts';
 import { bytesInUse, countMemory } from './retained.ts';
 import type { CoreModule } from '../compiler/transpiled-component.ts';
-import { allowExtendedConst } from '../core-module.ts';
+import { allowExtendedConst } from '../extended-const.ts';
 import { capGrowth } from '../growth-cap.ts';
 
 /** Allocators ask for more than the byte they lack. */

@@ -1,7 +1,7 @@
 /** Lists everything that a component may import, made for its grants: variables, streams and random numbers among them. */
 
 import { type GivenDirectory, refusedFileFunction } from '../exchange.ts';
-import { monotonicClock, wallClock } from './clocks.ts';
+import { monotonicClock, systemClock, wallClock } from './clocks.ts';
 import { filesystem } from './filesystem/filesystem.ts';
 import { http } from './http/http.ts';
 import { IoError, Pollable, waitForAny, type WaitingRoom } from './io.ts';
@@ -30,6 +30,7 @@ export function offeredImports(mailbox: Mailbox, { directories, env, seed, outpu
     'wasi:io/poll': { Pollable, poll: (pollables: readonly Pollable[]) => waitForAny(pollables, room) },
     'wasi:io/streams': { InputStream, OutputStream },
     'wasi:clocks/monotonic-clock': { ...monotonicClock(room) },
+    'wasi:clocks/system-clock': systemClock,
     'wasi:clocks/wall-clock': wallClock,
     'wasi:random/random': random,
     'wasi:random/insecure': insecure,
@@ -77,6 +78,8 @@ function commandLine(
       getEnvironment: () => Object.entries(env),
       getArguments: () => [],
       initialCwd: () => undefined,
+      // Its name in WASI 0.3.
+      getInitialCwd: () => undefined,
     },
     'wasi:cli/exit': {
       exit: (status: { readonly tag: 'ok' | 'err' }) => {
@@ -116,6 +119,8 @@ export const random = { getRandomBytes: bytes, getRandomU64: number64 };
 const insecure = { getInsecureRandomBytes: bytes, getInsecureRandomU64: number64 };
 
 /** `wasi:random/insecure-seed`: most components ask at their start, so the session has made one ready. */
-function insecureSeed(seed: readonly [bigint, bigint]): { readonly insecureSeed: () => [bigint, bigint] } {
-  return { insecureSeed: () => [...seed] };
+function insecureSeed(seed: readonly [bigint, bigint]): Readonly<Record<string, () => [bigint, bigint]>> {
+  const made = (): [bigint, bigint] => [...seed];
+  // The second is its name in WASI 0.3.
+  return { insecureSeed: made, getInsecureSeed: made };
 }

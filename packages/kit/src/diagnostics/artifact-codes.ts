@@ -81,7 +81,7 @@ export const artifactCodes = {
   'E-ART-016': {
     title: 'a component is built for interfaces that this svc does not have',
     explanation:
-      'A component says in which version it uses each interface of its host. svc takes the versions that docs/authoring.md "Versions of the interfaces" lists: those of the @svc/guest that its svc new writes down, and of older ones. For a component that is built for a later version, update svc; for one that is built for an earlier version than the list begins with, build it again.',
+      'A component names the interfaces of its host that it uses, with their versions. docs/authoring.md "What a component can import" lists those that svc offers; leave out what the message names, or do it another way, such as a request by wasi:http in place of a socket. svc takes the versions that "Versions of the interfaces" there lists: those of the @svc/guest that its svc new writes down, and of older ones. For a component that is built for a later version, update svc; for one that is built for an earlier version than the list begins with, build it again. Build a component of WASI 0.3 for WASI 0.2: svc runs no async functions.',
   },
   'E-ART-017': {
     title: 'an unpacked capsule is not what its archive holds',

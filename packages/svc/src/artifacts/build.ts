@@ -25,6 +25,7 @@ import { checkArtifact } from '@svc/session/tools/argument-check.ts';
 import type { CommandContext } from '@svc/terminal/screen/command-context.ts';
 import { render } from '@svc/terminal/screen/render-failure.ts';
 import { exactLine, jsonLine, say } from '@svc/terminal/screen/shown.ts';
+import { createFolderCheck } from './component-checks.ts';
 
 interface BuildOptions {
   readonly out: string;
@@ -63,7 +64,7 @@ export function buildCommand(context: CommandContext): Command {
         directory,
         outDirectory: resolve(context.cwd, options.out),
         env: loadEnvironment({ directory, process: context.env, useFile: true }),
-        checkArtifact,
+        checkArtifact: createFolderCheck(context.home),
       });
       const warnings = [...repeatable, ...packing];
       if (warnings.length > 0) context.stderr.write(render(warnings, context));

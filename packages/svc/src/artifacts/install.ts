@@ -1,6 +1,6 @@
 /** The command `svc install`: brings artifacts to this machine. */
 
-import { resolve, join } from 'node:path';
+import { resolve } from 'node:path';
 import { Command } from 'commander';
 
 import { loadEnvironment } from '@svc/artifacts/manifest/env-file.ts';
@@ -17,14 +17,7 @@ import {
 import type { FoundArtifact } from '@svc/artifacts/store/installed-artifact.ts';
 import { githubApiOf, ociAccessOf, type RegistryChoice } from '@svc/artifacts/store/sources/registry-in-use.ts';
 import { ociPrefix, spellOci } from '@svc/artifacts/manifest/oci-reference.ts';
-import { componentFile, requiredFile } from '@svc/artifacts/store/inspect-content.ts';
-import type { StorePlaces } from '@svc/artifacts/store/store-places.ts';
-import { ComponentFault } from '@svc/components/component.ts';
-import { CompileCache, InterfacesRefused } from '@svc/components/compiler/compile-cache.ts';
-import { Compiler } from '@svc/components/compiler/compiler.ts';
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
-import { sha256Hex } from '@svc/kit/sha256.ts';
-import { checkArtifact } from '@svc/session/tools/argument-check.ts';
 import type { CommandContext } from '@svc/terminal/screen/command-context.ts';
 import { render } from '@svc/terminal/screen/render-failure.ts';
 import { type Column, renderTable } from '@svc/terminal/screen/table.ts';
@@ -33,6 +26,7 @@ import { DownloadView } from '../shown/transfer-view.ts';
 import { interruptible } from '../command/stop-signals.ts';
 import { rememberOwn } from '../command/known-projects.ts';
 import { openProject, placesOf, type Project, lazySources, registryChoice } from '../command/project.ts';
+import { createCompileAhead, createFolderCheck } from './component-checks.ts';
 import { packedComponent } from './plain-component.ts';
 
 interface InstallOptions {
@@ -188,7 +182,7 @@ async function installTarget(
     case 'path': {
       const path = resolve(context.cwd, target.path);
       const env = loadEnvironment({ directory: path, process: context.env, useFile: false });
-      return [await installPath({ path, folder: { env, checkArtifact } }, request)];
+      return [await installPath({ path, folder: { env, checkArtifact: createFolderCheck(context.home) } }, request)];
     }
   }
 }
@@ -206,26 +200,4 @@ function write(rows: readonly InstalledRow[], options: InstallOptions, context: 
   }
   const cells = rows.map((row) => [row.name, row.version, row.origin, row.sha256.slice(0, 12)]);
   context.stdout.write(renderTable(columns, cells, context.stdout));
-}
-
-/**
- * Compiles the component of an artifact into the user's cache, so that the first run finds it there. Nothing is done for an
- * artifact without a component or with one that is shipped compiled. `E-ART-004` for one that cannot be compiled, `E-ART-016` for one that is built for
- * interfaces which this `svc` does not have.
- */
-export function createCompileAhead({ userHome, packageRoot }: StorePlaces): (artifact: FoundArtifact) => Promise<void> {
-  const cache = new CompileCache(join(userHome, '.svc', 'cache'), new Compiler(packageRoot));
-  return async (artifact) => {
-    const { manifest, compiledDir } = artifact;
-    if (compiledDir !== null || requiredFile(manifest) !== componentFile) return;
-    const wasm = await artifact.read(componentFile);
-    const sha256 = sha256Hex(wasm);
-    try {
-      await cache.load({ name: manifest.name, wasm, sha256 });
-    } catch (error) {
-      if (error instanceof InterfacesRefused) throw new Diagnostic('E-ART-016', error.refused, { hint: error.hint });
-      if (error instanceof ComponentFault) throw new Diagnostic('E-ART-004', error.message);
-      throw error;
-    }
-  };
 }

@@ -26,7 +26,7 @@ import { exactLine, jsonLine, say } from '@svc/terminal/screen/shown.ts';
 import { rememberOwn } from '../command/known-projects.ts';
 import { lazySources, placesOf, registryChoice } from '../command/project.ts';
 import { DownloadView } from '../shown/transfer-view.ts';
-import { createCompileAhead } from './install.ts';
+import { createCompileAhead } from './component-checks.ts';
 import { plannedSigners } from './planned-signers.ts';
 import type { OpenedProject, PlannedChange, ChangeOptions } from './opened-project.ts';
 

@@ -33,13 +33,13 @@ import type { Chunks } from '@svc/kit/files/replace-file.ts';
 import { makeScratch, removeScratch } from '@svc/kit/files/scratch-folder.ts';
 import type { OutgoingBody } from '@svc/kit/net/request-run.ts';
 import { chunksOfFile } from '@svc/kit/files/regular-file.ts';
-import { checkArtifact } from '@svc/session/tools/argument-check.ts';
 import type { CommandContext } from '@svc/terminal/screen/command-context.ts';
 import { render } from '@svc/terminal/screen/render-failure.ts';
 import { exactLine, jsonLine, say } from '@svc/terminal/screen/shown.ts';
 import { interruptible } from '../command/stop-signals.ts';
 import { inMebibytes, ProgressLine } from '../shown/transfer-view.ts';
 import { registryChoice } from '../command/project.ts';
+import { createFolderCheck } from './component-checks.ts';
 import { plainComponent } from './plain-component.ts';
 import type { MadeSignature } from './signing/make-signature.ts';
 
@@ -108,6 +108,7 @@ async function withArchive(
   const outDirectory = makeScratch(tmpdir(), 'svc-publish-');
   try {
     const env = loadEnvironment({ directory: path, process: context.env, useFile: true });
+    const checkArtifact = createFolderCheck(context.home);
     const built = await buildArchive({ directory: path, outDirectory, env, checkArtifact });
     if (built.warnings.length > 0) context.stderr.write(render(built.warnings, context));
     await use(built.path);

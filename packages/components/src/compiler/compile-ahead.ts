@@ -1,0 +1,56 @@
+/** Looks at a component before anybody calls it, so that a person hears of what the model would hear in the middle of a task. */
+
+import { join } from 'node:path';
+
+import type { StorePlaces } from '@svc/artifacts/store/store-places.ts';
+import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
+import { sha256Hex } from '@svc/kit/sha256.ts';
+import { ComponentFault } from '../component.ts';
+import { MalformedWasm } from '../core-module.ts';
+import { needsCompiler, refusedVersions } from '../refused-interfaces.ts';
+import { CompileCache, InterfacesRefused } from './compile-cache.ts';
+import { Compiler } from './compiler.ts';
+import { type ExternNames, externNames } from './interface-names.ts';
+
+/** A component by the name of its artifact. */
+interface NamedComponent {
+  readonly name: string;
+  readonly wasm: Uint8Array;
+}
+
+/** The compiled components of a user. */
+export function userCompileCache({
+  userHome,
+  packageRoot,
+}: Pick<StorePlaces, 'userHome' | 'packageRoot'>): CompileCache {
+  return new CompileCache(join(userHome, '.svc', 'cache'), new Compiler(packageRoot));
+}
+
+/**
+ * Compiles a component into the user's cache, where the first run finds it. `E-ART-004` for one that cannot be compiled, `E-ART-016` for one that
+ * needs interfaces which this `svc` does not have.
+ */
+export async function compileAhead({ name, wasm }: NamedComponent, cache: CompileCache): Promise<void> {
+  try {
+    await cache.load({ name, wasm, sha256: sha256Hex(wasm) });
+  } catch (error) {
+    if (error instanceof InterfacesRefused) throw new Diagnostic('E-ART-016', error.refused, { hint: error.hint });
+    if (error instanceof ComponentFault) throw new Diagnostic('E-ART-004', error.message);
+    throw error;
+  }
+}
+
+/** Refuses the same as far as it concerns interfaces, by their names: it compiles only a component whose names leave that open. */
+export async function checkInterfaces(component: NamedComponent, cache: CompileCache): Promise<void> {
+  const names = namesIn(component);
+  if (refusedVersions(names) !== null || needsCompiler(names)) await compileAhead(component, cache);
+}
+
+function namesIn({ name, wasm }: NamedComponent): ExternNames {
+  try {
+    return externNames(wasm);
+  } catch (error) {
+    if (!(error instanceof MalformedWasm)) throw error;
+    throw new Diagnostic('E-ART-004', `the component of ${name} cannot be read: ${error.message}`);
+  }
+}
