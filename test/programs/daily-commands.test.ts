@@ -3,6 +3,7 @@ import { join } from 'node:path';
 
 import { beforeEach, describe, expect, it } from 'vitest';
 
+import { buildArchive } from '@svc/artifacts/store/build-archive.ts';
 import { taskFile, useCapsules } from '../support/capsule-folders.ts';
 import { useCopies } from '../support/copied-workspaces.ts';
 import { SkillRegistry } from '../support/published-skills.ts';
@@ -367,8 +368,15 @@ describe('svc info', () => {
     workspace.write('odd/svc.yaml', 'name: odd\nversion: 1.0.0\nruntime: tool\ndescription: Odd.\n');
     const bytes = Buffer.from('0061736d0d0001000affffffff0f', 'hex');
     writeFileSync(join(workspace.folder, 'odd', 'component.wasm'), bytes);
-    const packed = await run('publish', 'odd');
-    expect([packed.code, packed.stderr]).toEqual([0, expect.anything()]);
+    expect(await run('publish', 'odd')).toMatchObject({
+      code: 1,
+      stderr:
+        'error[E-ART-004]: the component of odd cannot be read: the module is malformed: it ends in the middle of a section\n',
+    });
+    const { folder } = workspace;
+    const checkArtifact = (): Promise<void> => Promise.resolve();
+    const unchecked = { directory: join(folder, 'odd'), outDirectory: folder, env: {}, checkArtifact };
+    expect(await run('publish', (await buildArchive(unchecked)).path)).toMatchObject({ code: 0 });
     const end = await run('info', 'odd@1.0.0', '--json');
     expect([end.code, rows(end)[0]]).toMatchObject([0, { kind: 'tool', world: null, imports: null }]);
   });
