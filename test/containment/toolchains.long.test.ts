@@ -1,101 +1,57 @@
-import { describe, expect, it } from 'vitest';
+import { spawnSync } from 'node:child_process';
+import { stripVTControlCharacters } from 'node:util';
 
-import { printed, scoped, sealed, shell, type ScriptedCall, type Setup } from './contained-capsule.ts';
-import { hasProgram, needsPrograms, useCapsule } from './use-capsule.ts';
+import { describe, expect, it, type TestContext } from 'vitest';
 
-interface Toolchain {
-  readonly title: string;
-  readonly call: ScriptedCall;
-  readonly needs: readonly string[];
-  readonly shows: string;
+import { everywhere, type ProgramTrial, programTrials, trialLimits } from '@svc/svc/machine/program-trials.ts';
+import { printed, scoped, sealed, shell, type Setup } from './contained-capsule.ts';
+import { useCapsule } from './use-capsule.ts';
+
+/** Whether the user of a setup can run it: a toolchain in the home of another one is not there. */
+function isInstalledFor({ uid }: Setup, name: string): boolean {
+  const as = uid === null ? {} : { uid, gid: uid };
+  return spawnSync('/bin/sh', ['-c', 'command -v "$0"', name], { ...as, cwd: '/', stdio: 'ignore' }).status === 0;
 }
 
-const toolchains: readonly Toolchain[] = [
-  {
-    title: 'Java compiles and runs a class, which starts a child and takes the limit for all memory',
-    needs: ['java', 'javac'],
-    call: shell(
-      'java',
-      `set -e; mkdir java; cd java
-cat > A.java <<'END'
-public class A {
-  public static void main(String[] words) throws Exception {
-    var child = new ProcessBuilder("sh", "-c", "echo child").start();
-    System.out.print(new String(child.getInputStream().readAllBytes()));
-    System.out.println(Runtime.getRuntime().maxMemory() <= 256L << 20);
-  }
-}
-END
-javac A.java 2> log && java A 2>> log`,
-    ),
-    shows: printed('child\ntrue\n'),
+/** Why a class that keeps the tree of the host cannot hold it, where it cannot. */
+const notIn: Readonly<Record<Setup['class'], Readonly<Record<string, string>>>> = {
+  sealed: {},
+  scoped: {
+    pip: 'pip lists the folder of its own program, and only a root of its own lacks that: python3 -m pip works',
+    cargo: 'a proxy of rustup stays in the place of the program where nothing is mounted',
   },
-  {
-    title: 'Go builds, runs and tests a module',
-    needs: ['go'],
-    call: shell(
-      'go',
-      `set -e; mkdir go; cd go
-printf 'module a\\n\\ngo 1.18\\n' > go.mod
-printf 'package main\\n\\nimport "fmt"\\n\\nfunc main() { fmt.Println("built") }\\n' > main.go
-printf 'package main\\n\\nimport "testing"\\n\\nfunc TestA(t *testing.T) {}\\n' > a_test.go
-go build -o a . && ./a && go test ./... | cut -c1-2`,
-    ),
-    shows: printed('built\nok\n'),
-  },
-  {
-    title: 'CMake configures and builds a program of C',
-    needs: ['cmake', 'make', 'gcc'],
-    call: shell(
-      'cmake',
-      `set -e; mkdir cmake; cd cmake
-printf 'cmake_minimum_required(VERSION 3.10)\\nproject(a C)\\nadd_executable(a a.c)\\n' > CMakeLists.txt
-printf '#include <stdio.h>\\nint main(void) { return puts("built") < 0; }\\n' > a.c
-CC=gcc cmake -S . -B out > log && cmake --build out >> log && out/a`,
-    ),
-    shows: printed('built\n'),
-  },
-  {
-    title: 'gdb reads a program',
-    needs: ['gdb', 'gcc'],
-    call: shell(
-      'gdb',
-      `set -e; mkdir gdb; cd gdb
-echo 'int main(void) { return 0; }' > a.c; gcc -g -o a a.c
-gdb -nx --batch -ex 'list main,main' a`,
-    ),
-    shows: printed('1\tint main(void) { return 0; }\n'),
-  },
-];
-
-const cargo: Toolchain = {
-  title: 'Cargo builds, runs and tests a package',
-  needs: ['cargo', 'rustc', 'cc'],
-  call: shell(
-    'cargo',
-    `set -e; mkdir -p cargo/src; cd cargo
-printf '[package]\\nname = "a"\\nversion = "0.1.0"\\nedition = "2021"\\n' > Cargo.toml
-printf 'fn main() { println!("built"); }\\n#[test]\\nfn adds() {}\\n' > src/main.rs
-cargo build -q && target/debug/a && cargo test -q | grep -o '1 passed'`,
-  ),
-  shows: printed('built\n1 passed\n'),
 };
 
-const programs = ['java', 'javac', 'go', 'cmake', 'make', 'gcc', 'gdb', 'cargo', 'rustc', 'cc'].filter(hasProgram);
-const capabilities = `filesystem: { workdir_exec: true }
-resources: { cpu: 600, processes: 512, open_files: 4096, file_size: 1Gi, memory: 1Gi }
-shell: { allow: [${['bash', 'sh', 'grep', 'cat', 'cut', 'mkdir', ...programs].join(', ')}] }`;
+const listed = (names: readonly string[]): string => [...new Set([...everywhere, ...names])].join(', ');
 
 const setups: readonly Setup[] = [...sealed, ...scoped];
 
 describe.each(setups)('in $name', (setup) => {
-  // In the tree of the host a proxy of rustup stays in the place of the program.
-  const used = setup.class === 'sealed' && setup.uid === null ? [...toolchains, cargo] : toolchains;
-  const capsule = useCapsule(setup, { calls: used.map(({ call }) => call), capabilities });
+  const missing = ({ programs }: ProgramTrial): string | undefined =>
+    programs.find((name) => !isInstalledFor(setup, name));
+  const tried = programTrials.filter((trial) => missing(trial) === undefined);
+  const capsule = useCapsule(setup, {
+    calls: tried.map(({ name, script }) =>
+      shell(name, `cd ${name} && { ${script}; } 2> ../${name}.log || { cat ../${name}.log; false; }`, 'sh'),
+    ),
+    capabilities: `filesystem: { workdir_exec: true }
+resources: ${JSON.stringify(trialLimits)}
+shell: { allow: [${listed(tried.flatMap(({ programs }) => programs))}] }`,
+    files: Object.fromEntries([
+      ...tried.flatMap(({ name, files }) =>
+        Object.entries(files).map(([file, text]) => [`work/${name}/${file}`, text]),
+      ),
+      ...tried.map(({ name }) => [`work/${name}/.keep`, '']),
+    ]) as Readonly<Record<string, string>>,
+    args: ['--workdir', 'work'],
+  });
 
-  it.for(used)('$title', { timeout: 240_000 }, async ({ call, needs, shows }, context) => {
-    needsPrograms(context, ...needs);
-    const { text, isError } = await capsule(context).result(call.id);
-    expect({ text, isError }).toEqual({ text: shows, isError: false });
+  it.for(programTrials)('$name $does', { timeout: 240_000 }, async (trial, context: TestContext) => {
+    const reason = notIn[setup.class][trial.name];
+    const absent = missing(trial);
+    context.skip(absent !== undefined, `needs ${absent}, which ${setup.name} cannot find`);
+    context.skip(reason !== undefined, reason);
+    const { text, isError } = await capsule(context).result(trial.name);
+    expect({ text: stripVTControlCharacters(text), isError }).toEqual({ text: printed(trial.prints), isError: false });
   });
 });

@@ -1,4 +1,5 @@
-import { spawnSync } from 'node:child_process';
+import { spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
 import {
   chmodSync,
   chownSync,
@@ -8,10 +9,12 @@ import {
   readdirSync,
   readFileSync,
   rmSync,
+  symlinkSync,
   unlinkSync,
   writeFileSync,
 } from 'node:fs';
 import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
 
 import { describe, expect, it, type TestContext } from 'vitest';
@@ -207,6 +210,61 @@ describe('svc doctor --containment', { timeout: 100_000 }, () => {
     const { code, stderr } = doctor(root, ['--containment']);
     expect(code).toBe(1);
     expect(stderr).toMatch(/^error\[E-CAP-015\]: .*svc-attempts is missing; svc doctor --containment needs it\n/);
+  });
+});
+
+describe('svc doctor --programs', { timeout: 100_000 }, () => {
+  /** Programs of the system, and one that is played. */
+  function searchPath(name: string, played: string): string {
+    const bin = join(folder, 'bin');
+    mkdirSync(bin);
+    for (const each of ['sh', 'cat', 'env']) symlinkSync(join('/bin', each), join(bin, each));
+    symlinkSync(process.execPath, join(bin, 'node'));
+    writeFileSync(join(bin, name), `#!/bin/sh\n${played}\n`, { mode: 0o755 });
+    return bin;
+  }
+
+  it('says what works, and of the rest what it said and what to do next', (context) => {
+    needsHelper(context);
+    const root = install();
+    const hidden = join(folder, 'sdk', 'lib');
+    mkdirSync(hidden, { recursive: true });
+    const PATH = searchPath(
+      'git',
+      `echo "begins" >&2; echo "fatal: cannot open ${hidden}: no such folder" >&2; exit 1`,
+    );
+    const { code, stdout, stderr } = doctor(root, ['--programs'], { PATH });
+    const [heading = '', ...rows] = stdout.trimEnd().split('\n');
+    context.skip(heading.includes('advisory'), 'needs a class that hides files');
+    expect({ code, stderr }).toEqual({ code: 1, stderr: '' });
+    expect(heading).toMatch(/^Each is tried in (?:sealed|scoped), with workdir_exec and 1024 MiB/);
+    expect(rows.slice(0, 5)).toEqual([
+      'does NOT work  git: makes a repository and a commit (shell.allow: git)',
+      `               it said: fatal: cannot open ${hidden}: no such folder`,
+      `               next: it names ${hidden}, which it may not see: list that, or the folder of git around it, in capabilities.filesystem.host_read`,
+      'works          node: runs a module that starts a child (shell.allow: node)',
+      'not installed  npm: npm',
+    ]);
+    expect(rows.at(-1)).toBe('1 work, 1 do not, 12 are not installed');
+    expect(readdirSync(join(folder, 'tmp'))).toEqual([]);
+  });
+
+  it('ends what it tries and removes it when it is interrupted', async (context) => {
+    needsHelper(context);
+    const root = install();
+    const env = {
+      PATH: searchPath('git', 'while :; do :; done'),
+      HOME: join(folder, 'home'),
+      TMPDIR: join(folder, 'tmp'),
+    };
+    const child = spawn(process.execPath, [join(root, 'bin', 'svc.cjs'), 'doctor', '--programs'], { cwd: folder, env });
+    const output = text(child.stdout);
+    await once(child.stdout, 'readable');
+    await expect.poll(() => readdirSync(env.TMPDIR)).not.toEqual([]);
+    child.kill('SIGINT');
+    const [code] = (await once(child, 'close')) as [number];
+    expect({ code, rows: (await output).trimEnd().split('\n').slice(1) }).toEqual({ code: 1, rows: [] });
+    expect(readdirSync(env.TMPDIR)).toEqual([]);
   });
 });
 

@@ -12,6 +12,7 @@ import { makeDirectory } from '@svc/kit/files/make-directories.ts';
 import { ioFault } from '@svc/kit/files/io-fault.ts';
 import { writeTemporary } from '@svc/kit/files/replace-file.ts';
 import type { Launcher } from '@svc/sandbox/launcher.ts';
+import { toolchainVariables } from '@svc/sandbox/toolchain-variables.ts';
 import { createNativeTool } from '@svc/session/tools/native-tool.ts';
 import type { Tool } from '@svc/session/tools/tool.ts';
 import { localProgram } from '../launch/local-program.ts';
@@ -66,15 +67,20 @@ interface ToolProcessRequest {
  * of its entry.
  */
 async function toolProcess(
-  { launch, processes, programLogs }: StageParts,
+  { launch, processes, programLogs, directories }: StageParts,
   owner: ProgramOwner,
   { own, reads = [], set = {} }: ToolProcessRequest,
 ): Promise<{ readonly launcher: Launcher; readonly env: Readonly<Record<string, string>> }> {
   const stores = processes.openStores(own.stateStores);
-  const launcher = processes.launcher({ ...toolProcesses(own, launch.grants, stores), reads });
+  const processGrants = toolProcesses(own, launch.grants, stores);
+  const launcher = processes.launcher({ ...processGrants, reads });
   return {
     launcher: (await programLogs()).keeping(launcher, owner),
-    env: { ...processes.environment(own.envAllow, stores), ...set },
+    env: {
+      ...toolchainVariables(processGrants, directories.workdir),
+      ...processes.environment(own.envAllow, stores),
+      ...set,
+    },
   };
 }
 

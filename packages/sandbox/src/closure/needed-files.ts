@@ -155,6 +155,11 @@ const names = [
   '/etc/services',
   '/etc/protocols',
   '/etc/os-release',
+  // By these, programs such as clang and pip recognise distributions.
+  '/etc/debian_version',
+  '/etc/lsb-release',
+  '/etc/redhat-release',
+  '/etc/SuSE-release',
 ];
 
 /** Languages, characters, times and terminals. */

@@ -16,8 +16,6 @@ const linkerFiles = [
   '/etc/ld.so.conf.d',
 ];
 const headers = ['/usr/include', '/usr/local/include'];
-/** By these it recognises distributions, and with them directories. */
-const releaseFiles = ['/etc/debian_version', '/etc/lsb-release', '/etc/redhat-release', '/etc/SuSE-release'];
 const gccDirectories = ['{prefix}/lib/gcc', '{prefix}/libexec/gcc'];
 
 /** A name as cross compilers and versions spell it: `aarch64-linux-gnu-gcc-12`. */
@@ -36,7 +34,7 @@ const compilerProfiles: readonly Profile[] = [
   {
     programs: toolNames('clang', 'clang\\+\\+'),
     // The directory of gcc says which headers and start files there are.
-    read: [...headers, '{prefix}/lib/clang', '/usr/lib/clang', '/usr/lib/gcc', ...releaseFiles],
+    read: [...headers, '{prefix}/lib/clang', '/usr/lib/clang', '/usr/lib/gcc'],
     needs: ['as', 'ld', 'ld.lld'],
   },
   {

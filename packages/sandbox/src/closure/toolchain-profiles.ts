@@ -28,6 +28,29 @@ export const toolchainProfiles: readonly Profile[] = [
     ofScript: true,
   },
   {
+    // R is a shell script, which starts the program behind it, and Rscript starts R.
+    programs: /^R(?:script)?$/,
+    read: [
+      '{prefix}/lib/R',
+      '{prefix}/lib64/R',
+      '{prefix}/share/R',
+      '/etc/R',
+      '/usr/local/lib/R/site-library',
+      '/usr/share/R',
+    ],
+    execute: ['{prefix}/lib/R/bin', '{prefix}/lib64/R/bin'],
+    pluginsFirst: ['{prefix}/lib/R/lib/*.so', '{prefix}/lib64/R/lib/*.so'],
+    plugins: [
+      ...['lib', 'lib64'].flatMap((lib) => [
+        `{prefix}/${lib}/R/modules/*.so`,
+        `{prefix}/${lib}/R/*library/*/libs/*.so`,
+      ]),
+      '/usr/local/lib/R/site-library/*/libs/*.so',
+    ],
+    needs: ['bash', 'sh', 'uname', 'sed', 'expr', 'rm', 'ls', 'cat', 'which'],
+    ofScript: true,
+  },
+  {
     programs: /^(?:go|gofmt)$/,
     home: '{prefix}/src/runtime/proc.go',
     read: ['{prefix}', '{prefix}/api', '{prefix}/misc', '{prefix}/src', '{prefix}/test'],

@@ -16,13 +16,17 @@ import { hostContainment, type HostFacts, findHelper } from '@svc/sandbox/host-c
 import type { CommandContext } from '@svc/terminal/screen/command-context.ts';
 import { jsonLine, joined, say, type Shown } from '@svc/terminal/screen/shown.ts';
 
-/** `svc doctor`: what this host offers; with `--containment`, whether it keeps what its containment promises. */
+/** `svc doctor`: what this host offers; with `--containment`, whether it keeps what its containment promises; with `--programs`, which programs work in it. */
 export function doctorCommand(context: CommandContext): Command {
   return new Command('doctor')
-    .description('Tell what this host offers, or with --containment whether its containment holds.')
+    .description('Tell what this host offers, whether its containment holds, or which programs work in it.')
     .option('--containment', 'make attempts to break out of containment and say what became of them')
+    .option('--programs', 'try the programs that are installed, as commands of a capsule, and say what works')
     .option('--json', 'write one JSON object per line')
-    .action(async (options: { readonly containment?: boolean; readonly json?: boolean }) => {
+    .action(async (options: DoctorOptions, command: Command) => {
+      if (options.containment === true && options.programs === true) {
+        command.error('error: --containment and --programs are asked for one at a time');
+      }
       const { env, home } = context;
       const ceiling = parseCeiling(env['SVC_CONTAINMENT_CEILING']);
       const surroundings = { home, packageRoot: findPackageRoot(import.meta.filename), ceiling };
@@ -34,9 +38,20 @@ export function doctorCommand(context: CommandContext): Command {
         if (!(await checkContainment({ facts, context, json }))) process.exitCode = 1;
         return;
       }
+      if (options.programs === true) {
+        const { tryPrograms } = await import('./doctor-programs.ts');
+        if (!(await tryPrograms({ facts, context, json }))) process.exitCode = 1;
+        return;
+      }
       const report = await reportHost(facts, home, env);
       context.stdout.write(json ? jsonLine(report) : renderHost(report));
     });
+}
+
+interface DoctorOptions {
+  readonly containment?: boolean;
+  readonly programs?: boolean;
+  readonly json?: boolean;
 }
 
 /** What this host offers, as `svc doctor --json` spells it. */

@@ -50,7 +50,7 @@ const examples: Readonly<Record<string, readonly string[]>> = {
   'key card': ['svc key card'],
   'trust update': ['svc trust update'],
   list: ['svc list --all'],
-  doctor: ['svc doctor --containment'],
+  doctor: ['svc doctor --containment', 'svc doctor --programs'],
   explain: ['svc explain E-MAN-003'],
   help: ['svc help trace show', 'svc help --man run'],
   completion: ['svc completion bash'],
