@@ -125,6 +125,47 @@ async function openRegistry(context: TestContext): Promise<{ readonly port: numb
   return { port: (registry.address() as AddressInfo).port, asked };
 }
 
+/** A registry of one package of Python, `made-server`, with a program of another name. */
+async function openIndex(context: TestContext): Promise<{ readonly port: number; readonly asked: string[] }> {
+  const folder = mkdtempSync(join(tmpdir(), 'svc-index-'));
+  const name = 'made_server-1.2.3-py3-none-any.whl';
+  const own = `import sys
+def writable():
+    try:
+        open(__file__, 'a').close()
+        return 'writable'
+    except OSError:
+        return 'kept'
+word = writable() + ' ' + ','.join(sys.argv[1:])
+`;
+  const files = {
+    'made/helper.py': own,
+    'made/__init__.py': `def main():\n${pythonServer.replace('import helper', 'from made import helper').replaceAll(/^/gm, '    ')}\n`,
+    'made_server-1.2.3.dist-info/METADATA': 'Metadata-Version: 2.1\nName: made-server\nVersion: 1.2.3\n',
+    'made_server-1.2.3.dist-info/WHEEL':
+      'Wheel-Version: 1.0\nGenerator: made\nRoot-Is-Purelib: true\nTag: py3-none-any\n',
+    'made_server-1.2.3.dist-info/entry_points.txt': '[console_scripts]\nmade-program = made:main\n',
+    'made_server-1.2.3.dist-info/RECORD': '',
+  };
+  const zip = `import json, sys, zipfile
+with zipfile.ZipFile(sys.argv[1], 'w') as wheel:
+    for path, text in json.load(sys.stdin).items(): wheel.writestr(path, text)`;
+  execFileSync('python3', ['-c', zip, join(folder, name)], { input: JSON.stringify(files) });
+  const wheel = readFileSync(join(folder, name));
+  rmSync(folder, { recursive: true });
+  const sha256 = createHash('sha256').update(wheel).digest('hex');
+  const asked: string[] = [];
+  const index = createServer(({ url = '' }, response) => {
+    asked.push(url);
+    if (url.endsWith('.whl')) return void response.end(wheel);
+    response.setHeader('content-type', 'text/html');
+    response.end(`<a href="/files/${name}#sha256=${sha256}">${name}</a>`);
+  });
+  await new Promise<void>((resolve) => index.listen(0, '127.0.0.1', resolve));
+  context.onTestFinished(() => void index.close());
+  return { port: (index.address() as AddressInfo).port, asked };
+}
+
 describe.each(asOneself)('the server of an artifact in $name', (setup) => {
   const capsule = useCapsule(setup, options);
 
@@ -192,6 +233,39 @@ describe.each(asOneself)('the server of an artifact in $name', (setup) => {
     });
     await expect(absent).rejects.toThrow(
       /E-RUN-036\]: the server of made could not be installed from made-server@9\.9\.9: npm exited with status 1\nhint: .*ETARGET/,
+    );
+  });
+
+  it('comes from the registry that uvx is granted, into a cache that it cannot write, and stays there', async (context) => {
+    needsPrograms(context, 'uv', 'uvx', 'python3');
+    const { port, asked } = await openIndex(context);
+    const entry = (name: string): string =>
+      `  - { name: ${name}, version: 1.0.0, source: ./${name}, env: { UV_DEFAULT_INDEX: "http://127.0.0.1:${port}/simple" } }\n`;
+    const common = {
+      capabilities: `shell: { allow: [uvx, uv] }\nnetwork: { allow: ["127.0.0.1:${port}"] }`,
+      args: ['--workdir', 'work'],
+    };
+    const one = await openCapsule(context, setup, {
+      ...common,
+      calls: [tell('made'), tell('again')],
+      manifest: `artifacts:\n${entry('made')}${entry('again')}`,
+      files: {
+        ...artifact('made', 'uvx', '--from', 'made-server==1.2.3', 'made-program', '--all'),
+        ...artifact('again', 'uv', 'tool', 'run', '--from', 'made-server==1.2.3', 'made-program'),
+        'work/keep': '',
+      },
+    });
+    expect((await one.result('made')).text).toBe('kept --all');
+    expect((await one.result('again')).text).toBe('kept ');
+    expect(asked.filter((url) => url.startsWith('/simple'))).toHaveLength(1);
+    const absent = openCapsule(context, setup, {
+      ...common,
+      calls: [],
+      manifest: `artifacts:\n${entry('made')}`,
+      files: { ...artifact('made', 'uvx', 'made-server@9.9.9'), 'work/keep': '' },
+    });
+    await expect(absent).rejects.toThrow(
+      /E-RUN-036\]: the server of made could not be installed from made-server@9\.9\.9: uv exited with status 1\nhint: .*made-server/,
     );
   });
 

@@ -251,6 +251,13 @@ sys.exit(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
     rmSync(join(workspace.home, '.svc/cache'), { recursive: true });
     mkdirSync(join(workspace.home, '.svc/cache/components'), { recursive: true });
     writeFileSync(join(workspace.home, '.svc/cache/components/c'), '12345');
+    const servers = ['npx/made-server-0a1b', 'uvx/other-server-2c3d'].map((name) =>
+      join(workspace.home, '.svc/cache', name),
+    );
+    for (const server of servers) {
+      mkdirSync(server, { recursive: true });
+      writeFileSync(join(server, 'cli'), '123');
+    }
     const cancelTimer = writeRunningRecord(workspace.home, liveRecord({ name: 'used', version: '1.0.0' }));
     const { stdout, stderr } = await svc(workspace, ['prune', '--caches', '--yes', '--json']);
     expect(stderr).toMatch(/^warning\[W-RUN-127\]: ~\/\.svc\/cache stays: 1 sessions of this user run\n/);
@@ -267,9 +274,12 @@ sys.exit(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
     expect(await pruned(workspace, '--caches', '--yes')).toMatchObject([
       { kind: 'capsule', name: used },
       { kind: 'cache', name: 'components', bytes: 5, paths: ['~/.svc/cache/components'] },
+      { kind: 'cache', name: 'made-server-0a1b', bytes: 3, paths: ['~/.svc/cache/npx/made-server-0a1b'] },
+      { kind: 'cache', name: 'other-server-2c3d', bytes: 3, paths: ['~/.svc/cache/uvx/other-server-2c3d'] },
     ]);
     expect(namesIn(workspace, 'workdir')).toEqual(['mine']);
-    expect(readdirSync(join(workspace.home, '.svc/cache'))).toEqual([]);
+    expect(readdirSync(join(workspace.home, '.svc/cache')).toSorted()).toEqual(['npx', 'uvx']);
+    for (const folder of ['npx', 'uvx']) expect(readdirSync(join(workspace.home, '.svc/cache', folder))).toEqual([]);
   });
 
   it('follows no link, and leaves what belongs to others', async (context) => {

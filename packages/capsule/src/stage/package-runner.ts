@@ -8,6 +8,8 @@ interface Runner {
   /** The variables that name its registry, the first that is set winning, and the registry without them. */
   readonly named: readonly string[];
   readonly registry: string;
+  /** Where that keeps the packages, if elsewhere. */
+  readonly files?: string;
   /** Keeps it from asking again for minutes where it can never be answered. */
   readonly asksOnce: Readonly<Record<string, string>>;
 }
@@ -20,6 +22,7 @@ const npm: Runner = {
 const uv: Runner = {
   named: ['UV_DEFAULT_INDEX', 'UV_INDEX_URL'],
   registry: 'https://pypi.org',
+  files: 'https://files.pythonhosted.org',
   asksOnce: { UV_HTTP_RETRIES: '0' },
 };
 const runners: ReadonlyMap<string, Runner> = new Map([
@@ -45,27 +48,58 @@ export function withoutRegistry(
   if (runner === undefined) return null;
   const given = runner.named.map((name) => env[name]).find((value) => value !== undefined) ?? runner.registry;
   const registry = URL.canParse(given) ? new URL(given) : new URL(runner.registry);
-  if (mayReach(allow, registry)) return null;
-  const { host } = registry;
-  const explanation = `${program} installs from ${host}, which capabilities.network.allow does not list for it: list it, or install the server beforehand`;
-  return { env: runner.asksOnce, explain: (said) => (said === '' || said.includes(host) ? explanation : null) };
+  const isUsual = registry.href === new URL(runner.registry).href;
+  const wanted = [registry, ...(isUsual && runner.files !== undefined ? [new URL(runner.files)] : [])];
+  const hosts = wanted.filter((url) => !mayReach(allow, url)).map(({ host }) => host);
+  if (hosts.length === 0) return null;
+  const explanation = `${program} installs from ${hosts.join(' and ')}, which capabilities.network.allow does not list for it: list it, or install the server beforehand`;
+  const isAbout = (said: string): boolean => said === '' || hosts.some((host) => said.includes(host));
+  return { env: runner.asksOnce, explain: (said) => (isAbout(said) ? explanation : null) };
 }
 
 /** A package of a registry, with a version, a range or a tag: no path, no address, no option. */
-const packageSpec = /^((?:@[a-z0-9][\w.~-]*\/)?[a-z0-9][\w.~-]*)(?:@([\w.^~<>=-]+))?$/i;
-const exactVersion = /^\d+\.\d+\.\d+(?:[-+][\w.+-]+)?$/;
+const npmSpec = /^((?:@[a-z0-9][\w.~-]*\/)?[a-z0-9][\w.~-]*)(?:@([\w.^~<>=-]+))?$/i;
+const pythonSpec =
+  /^([a-z0-9](?:[\w.-]*[a-z0-9])?)(?:\[[\w.,-]+\])?(?:(?:@|==)([\w.+!-]+)|[<>=~!]=?[\w.*+!<>=~,-]+)?$/i;
+const exactVersion = /^\d+\.\d+(?:\.\d+)*(?:[-+.]?[\w.+]+)?$/;
+const exactNpmVersion = /^\d+\.\d+\.\d+(?:[-+][\w.+-]+)?$/;
 
-export interface NpxCommand {
+export interface PackageCommand {
+  readonly runner: 'npx' | 'uvx';
+  /** Of the package. */
   readonly name: string;
   readonly spec: string;
   readonly isExact: boolean;
+  /** The program of the package; null where the package decides. */
+  readonly program: string | null;
   /** For the server. */
   readonly args: readonly string[];
 }
 
-/** Reads `npx -y <package> <arguments>`; null for any other command. */
-export function npxCommand([program, yes, spec = '', ...args]: readonly string[]): NpxCommand | null {
-  const [, name, version = ''] = packageSpec.exec(spec) ?? [];
-  if (program !== 'npx' || (yes !== '-y' && yes !== '--yes') || name === undefined) return null;
-  return { name, spec, isExact: exactVersion.test(version), args };
+/** Reads `npx -y <package> …`, `uvx <package> …`, `uvx --from <package> <program> …` and the same of `uv tool run`; null for any other command. */
+export function packageCommand(words: readonly string[]): PackageCommand | null {
+  const [program, ...rest] = words;
+  if (program === 'npx') return npxCommand(rest);
+  if (program === 'uvx') return uvxCommand(rest);
+  return program === 'uv' && rest[0] === 'tool' && rest[1] === 'run' ? uvxCommand(rest.slice(2)) : null;
+}
+
+function npxCommand([yes, spec = '', ...args]: readonly string[]): PackageCommand | null {
+  const [, name, version = ''] = npmSpec.exec(spec) ?? [];
+  if ((yes !== '-y' && yes !== '--yes') || name === undefined) return null;
+  return { runner: 'npx', name, spec, isExact: exactNpmVersion.test(version), program: null, args };
+}
+
+function uvxCommand(words: readonly string[]): PackageCommand | null {
+  const isNamed = words[0] === '--from';
+  const [spec = '', ...rest] = isNamed ? words.slice(1) : words;
+  const [, name, version = ''] = pythonSpec.exec(spec) ?? [];
+  if (name === undefined) return null;
+  const [program, ...args] = isNamed ? rest : [name, ...rest];
+  if (program === undefined || !isProgramName(program)) return null;
+  return { runner: 'uvx', name, spec, isExact: exactVersion.test(version), program, args };
+}
+
+export function isProgramName(name: string): boolean {
+  return /^\w[\w.-]*$/.test(name);
 }

@@ -19,7 +19,7 @@ import { localProgram } from '../launch/local-program.ts';
 import { hiddenIn, type OperatorCommand, operatorFiles, type OperatorPlaces } from '../launch/operator-files.ts';
 import { hiddenBeyond } from './hidden-paths.ts';
 import type { InstalledServer } from './installed-server.ts';
-import { npxCommand, withoutRegistry } from './package-runner.ts';
+import { packageCommand, withoutRegistry } from './package-runner.ts';
 import { toolProcesses, type StageParts, grantsOf } from './stage-parts.ts';
 import type { ProgramOwner } from './program-logs.ts';
 
@@ -111,7 +111,7 @@ export async function mcpTools(artifact: InstalledArtifact, parts: StageParts): 
   const grants = grantsOf(launch, name);
   const { words, reads, hiddenIn } = namedFiles(artifact, parts);
   const named = await programOf(artifact, parts);
-  const program = (await npxServer(artifact, parts)) ?? { ...named, args: words.slice(1) };
+  const program = (await packageServer(artifact, parts)) ?? { ...named, args: words.slice(1) };
   const settings = await toolProcess(parts, `mcp-${name}`, {
     own: grants,
     reads: [...reads, ...program.reads],
@@ -133,23 +133,23 @@ export async function mcpTools(artifact: InstalledArtifact, parts: StageParts): 
   });
 }
 
-/** Returns null unless the command is `npx -y <package>` and its registry is granted. */
-async function npxServer(artifact: InstalledArtifact, parts: StageParts): Promise<InstalledServer | null> {
+/** Returns null unless the command installs a package and runs it, and its registry is granted. */
+async function packageServer(artifact: InstalledArtifact, parts: StageParts): Promise<InstalledServer | null> {
   const { launch, processes } = parts;
   const { name, command = [] } = artifact.manifest;
-  const wanted = npxCommand(command);
+  const wanted = packageCommand(command);
   const own = grantsOf(launch, name);
   const env = { ...processes.environment(own.envAllow), ...artifact.entry.env };
-  if (wanted === null || withoutRegistry('npx', env, own.networkAllow) !== null) return null;
-  const installing = { ...toolProcesses(own, launch.grants, []), commands: ['npm'], writable: true };
+  if (wanted === null || withoutRegistry(wanted.runner, env, own.networkAllow) !== null) return null;
   const { installedServer } = await import('./installed-server.ts');
+  const installing = { ...toolProcesses(own, launch.grants, []), writable: true };
   return await installedServer({
     artifact: name,
     wanted,
     cacheDir: join(processes.home, '.svc', 'cache'),
     nowMs: systemClock.now(),
     env,
-    launcherFor: (directory) => processes.launcher({ ...installing, writes: [directory] }),
+    launcherFor: (directory, commands) => processes.launcher({ ...installing, commands, writes: [directory] }),
     deadlineMs: own.deadlineSecs * 1000,
   });
 }

@@ -65,6 +65,8 @@ export const workdirFolder = 'workdir';
 const workdirRecords = '.svc/workdirs';
 const capsulesFolder = '.svc/capsules';
 const cacheFolder = '~/.svc/cache';
+/** In it, folders with a server of a package each. */
+const serverCaches: readonly string[] = ['npx', 'uvx'];
 
 /** For so long after its last write a session without an end may be one that starts, and a capsule one that was just unpacked for it. */
 const startMs = 3_600_000;
@@ -121,7 +123,7 @@ class PruneSearch {
       ...(await this.#in(sessionsFolder, (folder) => this.#sessions(folder))),
       ...(await this.#in(workdirFolder, (folder) => this.#workdirs(folder))),
       ...(await this.#in(capsulesFolder, (folder) => this.#capsules(folder))),
-      ...(this.#request.caches ? await this.#in(cacheFolder, (folder) => this.#caches(folder)) : []),
+      ...(this.#request.caches ? await this.#allCaches() : []),
     ];
   }
 
@@ -230,8 +232,8 @@ class PruneSearch {
     return found;
   }
 
-  /** Processes that components run in read from it while they start. */
-  async #caches(cache: HeldDirectory): Promise<readonly Prunable[]> {
+  /** Processes that components run in read from it while they start, and installed servers run from it. */
+  async #allCaches(): Promise<readonly Prunable[]> {
     if (this.#running.size > 0) {
       this.#request.onProblem(
         new Diagnostic('W-RUN-127', `${cacheFolder} stays: ${this.#running.size} sessions of this user run`, {
@@ -241,10 +243,18 @@ class PruneSearch {
       return [];
     }
     const found: Prunable[] = [];
-    for (const name of readdirSync(cache.path).filter((each) => !isAside(each))) {
+    for (const folder of [cacheFolder, ...serverCaches.map((name) => `${cacheFolder}/${name}`)]) {
+      found.push(...(await this.#in(folder, (held) => this.#caches(held, folder))));
+    }
+    return found;
+  }
+
+  async #caches(cache: HeldDirectory, folder: string): Promise<readonly Prunable[]> {
+    const found: Prunable[] = [];
+    for (const name of readdirSync(cache.path).filter((each) => !isAside(each) && !serverCaches.includes(each))) {
       const atMs = writtenAt(cache, name);
       if (atMs >= this.#request.beforeMs) continue;
-      const places = [{ folder: cacheFolder, name }];
+      const places = [{ folder, name }];
       found.push({ kind: 'cache', name, places, bytes: await treeBytes(cache, name), atMs });
     }
     return found;
