@@ -9,7 +9,7 @@ const cuts = {
   split: (bytes: Buffer) => Array.from(bytes, (byte) => Buffer.of(byte)),
 };
 
-describe.each(readWall('mcp-servers', mcpServerFile))('$name: $file.source', ({ file }) => {
+describe.each(readWall('mcp-servers', mcpServerFile))('%s', (_name, file) => {
   it.each(casesOf(file.servers, mcpServer))('%s', async (_, given) => {
     expect(given.seen ?? given.failure ?? given.unusable).toBeDefined();
     for (const cut of Object.values(cuts)) {

@@ -6,7 +6,7 @@ import { casesOf, readWall, wordsOf } from './read-wall.ts';
 /** The same bytes whole, and a character at a time. */
 const cuts = { whole: (body: string) => [body], split: (body: string) => body.split('') };
 
-describe.each(readWall('providers', providerFile))('$name: $file.source', ({ file: { api, answers } }) => {
+describe.each(readWall('providers', providerFile))('%s', (_name, { api, answers }) => {
   it.each(casesOf(answers, providerAnswer))('%s', async (_, given) => {
     for (const cut of Object.values(cuts)) {
       for (const { seen, failure, requests, sleptMs } of await play(api, given, cut)) {

@@ -19,16 +19,16 @@ export const each = z.array(z.string()).min(1).optional();
 /** A title, and what is played under it. */
 export type Case<Given> = readonly [title: string, given: Given];
 
-/** The files of a folder of this one, with their names. */
+/** The files of a folder of this one, each behind its name. */
 export function readWall<File extends z.ZodType>(
   folder: string,
   file: File,
-): readonly { readonly name: string; readonly file: z.output<File> }[] {
+): readonly (readonly [name: string, file: z.output<File>])[] {
   const path = join(import.meta.dirname, folder);
   return readdirSync(path).map((name) => {
     const read = file.safeParse(parse(readFileSync(join(path, name), 'utf8')));
     if (!read.success) throw new Error(`${folder}/${name}: ${z.prettifyError(read.error)}`);
-    return { name, file: read.data };
+    return [name, read.data];
   });
 }
 

@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { play, registry, registryFile } from './play-registry.ts';
 import { casesOf, readWall, wordsOf } from './read-wall.ts';
 
-describe.each(readWall('registries', registryFile))('$name: $file.source', ({ file }) => {
+describe.each(readWall('registries', registryFile))('%s', (_name, file) => {
   it.each(casesOf(file.registries, registry))('%s', async (_, given) => {
     const { seen, asked } = await play(given);
     expect(seen).toMatch(wordsOf(given.seen));

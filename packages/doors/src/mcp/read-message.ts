@@ -38,7 +38,20 @@ export async function readMessage(body: Uint8Array): Promise<ReadMessage> {
   const asked = isOfRequest ? id : null;
   if (nestsTooDeep(message)) return fault(-32_600, tooDeep, asked);
   if (!holdsWholeText(message)) return fault(-32_602, 'texts must hold whole characters', asked);
-  return { kind: 'message', message, id: asked };
+  return { kind: 'message', message: 'method' in message ? withoutNullParameters(message) : message, id: asked };
+}
+
+/** Clients write null for parameters that they do not have. */
+function withoutNullParameters({ params, ...message }: JsonObject): JsonObject {
+  const given = asJsonObject(params);
+  if (given === null) return params === null || params === undefined ? message : { ...message, params };
+  const meta = asJsonObject(given['_meta']);
+  const kept = meta === null ? given : { ...given, _meta: withoutNulls(meta) };
+  return { ...message, params: withoutNulls(kept) };
+}
+
+function withoutNulls(object: JsonObject): JsonObject {
+  return Object.fromEntries(Object.entries(object).filter(([, value]) => value !== null));
 }
 
 function fault(code: number, why: string, id: Id = null): ReadMessage {
