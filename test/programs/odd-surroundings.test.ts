@@ -1,5 +1,16 @@
 import { execFile, spawnSync } from 'node:child_process';
-import { cpSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import {
+  chmodSync,
+  chownSync,
+  cpSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -81,6 +92,51 @@ inference: { model: scripted, driver: { artifact: svc-driver-script, config: { s
   );
   writeFileSync(join(folder, 'script.yaml'), '- content: [{ type: text, text: Done. }]\n  stop_reason: end_turn\n');
 }
+
+it('svc runs a manifest in a folder that it cannot write in, says where it keeps what it makes, and finds it there', async () => {
+  const folder = freshFolder();
+  const [capsule, home] = [join(folder, 'capsule'), join(folder, 'home')];
+  for (const made of [capsule, home]) mkdirSync(made);
+  writeCapsule(capsule);
+  chmodSync(folder, 0o755);
+  chmodSync(capsule, 0o555);
+  const isRoot = process.getuid?.() === 0;
+  if (isRoot) chownSync(home, 54_321, 54_321);
+  const as = isRoot ? 'setpriv --reuid 54321 --regid 54321 --clear-groups ' : '';
+  const program = `cd "$1/capsule" && HOME="$1/home" exec ${as}"${process.execPath}" "${root}/bin/svc.cjs"`;
+  const ran = await sh(`${program} run --task go`, folder);
+  const [kept = ''] = readdirSync(join(home, '.svc/folders'));
+  expect(kept).toMatch(/^capsule-[0-9a-f]{16}$/);
+  const place = join(home, '.svc/folders', kept);
+  const warning = (what: string): string =>
+    `warning[W-RUN-185]: "${capsule}" cannot be written in: ${what} are kept in "${place}"\nhint: svc trace, logs and view find them from there; to keep them beside the manifest, let this user write in its folder\n`;
+  expect(ran).toEqual({ code: 0, stderr: warning('sessions, workdirs and svc.lock') });
+  expect(readdirSync(place).sort()).toEqual(['.svc', 'svc.lock', 'workdir']);
+  expect(readdirSync(capsule).sort()).toEqual(['script.yaml', 'svc.yaml']);
+  expect(await sh(`${program} run --replay`, folder)).toMatchObject({ code: 0 });
+  chmodSync(capsule, 0o755);
+  writeFileSync(
+    join(capsule, 'svc.lock'),
+    readFileSync(join(place, 'svc.lock'), 'utf8').replace(/[0-9a-f]{64}/, '0'.repeat(64)),
+  );
+  chmodSync(capsule, 0o555);
+  const { code, stderr } = await sh(`${program} run --task go`, folder);
+  expect(code).toBe(1);
+  expect(stderr).toContain(warning('sessions and workdirs'));
+  expect(stderr).toContain('error[E-RUN-003]');
+  chmodSync(capsule, 0o755);
+});
+
+it('svc says how to lift a limit of the shell that leaves a component no memory', async () => {
+  const folder = freshFolder();
+  writeCapsule(folder);
+  const line = `cd "$1" && ulimit -v 6000000 && exec "${process.execPath}" "${root}/bin/svc.cjs" run --task go`;
+  const { code, stderr } = await sh(line, folder);
+  expect(code).toBe(1);
+  expect(stderr).toMatch(
+    /the component cannot start: .*Cannot allocate Wasm memory.*; WebAssembly reserves much address space, which ulimit -v bounds: run svc with ulimit -v unlimited\n$/,
+  );
+});
 
 const noHome = (why: string): object => ({
   code: 1,

@@ -1,4 +1,4 @@
-import { existsSync, mkdirSync, readFileSync, readdirSync, symlinkSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync, readdirSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 
@@ -111,13 +111,27 @@ describe('a home that cannot be written', () => {
 
   it('gives a coded error before any output, and leaves a whole trace', async () => {
     const workspace = capsule({ files: taskFile });
-    const { code, stdout, stderr } = await svc(workspace, ['run', '--json'], { env: { HOME: '/dev/null' } });
+    mkdirSync(join(workspace.home, '.svc'), { recursive: true });
+    writeFileSync(join(workspace.home, '.svc/running'), '');
+    const { code, stdout, stderr } = await svc(workspace, ['run', '--json']);
     expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
-    expect(stderr).toMatch(/^error\[E-IO-001\]: the session cannot be listed in \/dev\/null\/\.svc\/running/);
+    expect(stderr).toMatch(/^error\[E-IO-001\]: the session cannot be listed in .*\/\.svc\/running/);
     const sessions = join(workspace.folder, '.svc', 'sessions');
     const [session = ''] = readdirSync(sessions);
     const trace = readTrace(join(sessions, session, 'trace.jsonl'));
     expect(trace.at(-1)).toMatchObject({ event_type: 'session_end', status: 'trapped' });
     expect((await svc(workspace, ['ps'], { env: { HOME: '/dev/null' } })).code).toBe(0);
+  });
+
+  it('ends a run with what to set, before anything is made', async () => {
+    const workspace = capsule({ files: taskFile });
+    const { code, stderr } = await svc(workspace, ['run'], { env: { HOME: '/dev/null' } });
+    expect({ code, stderr }).toEqual({
+      code: 1,
+      stderr: `error[E-IO-001]: HOME is "/dev/null", and svc can keep nothing there: /dev/null cannot be written: a part of the path is not a directory
+hint: set HOME to a folder that this user may write in: HOME=/tmp/home svc ..., or docker run -e HOME=/tmp/home
+`,
+    });
+    expect(existsSync(join(workspace.folder, '.svc'))).toBe(false);
   });
 });

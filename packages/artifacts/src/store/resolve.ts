@@ -27,6 +27,8 @@ interface ResolveRequest extends StorePlaces {
    * artifact must match it. `ignore`: only the bytes that a source serves are checked.
    */
   readonly lock: 'hold' | 'frozen' | 'ignore';
+  /** Where `hold` has it, if that is not the manifest's directory. */
+  readonly lockDirectory?: string;
   /** The manifest as the user named it: hints repeat it. */
   readonly manifestFile?: string;
 }
@@ -56,7 +58,7 @@ export async function resolveArtifacts(request: ResolveRequest): Promise<readonl
   refuse(faults);
   const artifacts = resolutions.flatMap(foundIn);
   const found = artifacts.map(lockedAs);
-  const lock = request.lock === 'hold' ? await lockOfRun(request.manifestDir, found) : frozen;
+  const lock = request.lock === 'hold' ? await lockOfRun(request.lockDirectory ?? request.manifestDir, found) : frozen;
   if (lock === null || recordsAll(lock, found)) return artifacts;
   const { lockFaults } = await import('./lock-faults.ts');
   const { manifestFile } = request;
@@ -143,10 +145,10 @@ export function admissionOf({ stored, admission }: Location, opened: StoredArchi
 
 /** The lock that a run must match, made if it is missing; null for a run that needs no artifact. */
 async function lockOfRun(
-  manifestDir: string,
+  directory: string,
   found: readonly LockedArtifact[],
 ): Promise<readonly LockedArtifact[] | null> {
-  return found.length === 0 ? null : (readLock(manifestDir) ?? (await createLock(manifestDir, found)));
+  return found.length === 0 ? null : (readLock(directory) ?? (await createLock(directory, found)));
 }
 
 export function listed(fault: Diagnostic | DiagnosticList): readonly Diagnostic[] {

@@ -5,7 +5,6 @@ import { isAbsolute, join } from 'node:path';
 
 import type { LoadedManifest } from '@svc/artifacts/manifest/loaded-manifest.ts';
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
-import { quoted } from '@svc/kit/diagnostics/printable.ts';
 import { isSystemError, systemReason } from '@svc/kit/diagnostics/system-reason.ts';
 import { listedHome } from '@svc/kit/files/home-directory.ts';
 import { isMaskedName } from '@svc/kit/files/masked-names.ts';
@@ -34,7 +33,7 @@ export function refusedHostReads(
     if (refused === null) return [];
     const [why, hint] = refused;
     const key = ['capabilities', 'filesystem', 'host_read'];
-    const message = `${flag ?? key.join('.')}: ${quoted(path)} is not opened to programs: it ${why}`;
+    const message = `${flag ?? key.join('.')}: ${JSON.stringify(path)} is not opened to programs: it ${why}`;
     const location = flag === null ? { location: locate([...key, index], 'value') } : {};
     return [new Diagnostic('E-CAP-026', message, { ...location, hint })];
   });
@@ -54,12 +53,15 @@ function refusalOf(path: string, surroundings: HostSurroundings, mounts: string)
   if (found.real !== path) {
     const beyond = closedPlace(found.real, surroundings);
     return beyond === null
-      ? [`is a link or lies behind one, and leads to ${quoted(found.real)}`, `name ${quoted(found.real)} itself`]
-      : [`leads to ${quoted(found.real)}, which ${beyond}`, leaveOut];
+      ? [
+          `is a link or lies behind one, and leads to ${JSON.stringify(found.real)}`,
+          `name ${JSON.stringify(found.real)} itself`,
+        ]
+      : [`leads to ${JSON.stringify(found.real)}, which ${beyond}`, leaveOut];
   }
   if (found.kind === 'other') return ['is neither a file nor a folder', narrower];
   const shown = found.names.find(isMaskedName);
-  if (shown !== undefined) return [`holds ${quoted(shown)}, which no agent is shown`, narrower];
+  if (shown !== undefined) return [`holds ${JSON.stringify(shown)}, which no agent is shown`, narrower];
   const type = mountTypesAt(path, mounts).find((each) => ofKernel.has(each));
   return type === undefined ? null : [`has files of the kernel in it (${type})`, narrower];
 }
@@ -121,13 +123,13 @@ const ofHome =
 /** Why no program is given a path, as the end of a sentence that begins with "it"; null where nothing is known against it. By its spelling alone. */
 export function closedPlace(path: string, { home, own, given, env }: HostSurroundings): string | null {
   const name = path.split('/').find(isMaskedName);
-  if (name !== undefined) return `is or lies in ${quoted(name)}, which no agent is shown`;
+  if (name !== undefined) return `is or lies in ${JSON.stringify(name)}, which no agent is shown`;
   const homes = [home, listedHome(), '/root', /^\/home\/[^/]+/.exec(path)?.[0] ?? '/home'].filter(isAbsolute);
   const held = holding(path, [...homes, '/home']);
   if (held !== null)
-    return held === path ? 'is a home folder, or has those of people' : `holds ${quoted(held)}, a home folder`;
+    return held === path ? 'is a home folder, or has those of people' : `holds ${JSON.stringify(held)}, a home folder`;
   const around = holding(path, own);
-  if (around !== null) return `holds ${quoted(around)}, where svc keeps what belongs to this capsule`;
+  if (around !== null) return `holds ${JSON.stringify(around)}, where svc keeps what belongs to this capsule`;
   const rows: readonly Row[] = [
     ...ofSystem,
     [socketsOf(env), 'where services of this machine have their sockets'],
@@ -143,7 +145,7 @@ export function closedPlace(path: string, { home, own, given, env }: HostSurroun
 
 function relation(path: string, place: string, what: string): string {
   if (place === path) return `is a place ${what}`;
-  return `${isBeneath(place, path) ? 'lies in' : 'holds'} ${quoted(place)}, ${what}`;
+  return `${isBeneath(place, path) ? 'lies in' : 'holds'} ${JSON.stringify(place)}, ${what}`;
 }
 
 /** The first of `places` that is the path or lies in it. */

@@ -1,6 +1,6 @@
 /** Finds out what surrounds a launch: its files, its machine, and who delegated it. */
 
-import { existsSync, readFileSync } from 'node:fs';
+import { accessSync, constants, existsSync, readFileSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import { release, tmpdir } from 'node:os';
 import { arch, getuid, platform } from 'node:process';
@@ -15,6 +15,7 @@ import { unlessRefused } from '@svc/kit/files/unless-refused.ts';
 import { endpointFault } from '@svc/kit/net/endpoint.ts';
 import type { Environment } from '@svc/kit/environment.ts';
 import { type SpawnerHandle, decodeSpawnerHandle } from '@svc/protocol/spawner-handle.ts';
+import { closedFolderRoot } from '@svc/record/sessions/adhoc-root.ts';
 import type { HostFacts } from '@svc/sandbox/host-containment.ts';
 import type { RunRequest } from './running-capsule.ts';
 
@@ -26,6 +27,10 @@ export interface CapsuleSource {
   readonly manifestDirectory: string;
   /** Absolute: the workspace root, with `.env`, `.svc/` and `workdir/`. The manifest's directory, unless the capsule is published. */
   readonly root: string;
+  /** Absolute: where sessions and workdirs are kept. The root, unless nothing can be written there. */
+  readonly state: string;
+  /** Absolute: where `svc.lock` is, or is made. */
+  readonly lockDirectory: string;
   /** False where no folder beside the manifest holds a `svc.lock`: a capsule that no file describes. */
   readonly holdsLock: boolean;
   /** What the trust policy says to a published capsule. */
@@ -37,13 +42,21 @@ export interface CapsuleSource {
  * directory (docs/cli.md "svc run"). `E-REG-001` when no store has it, `E-ART-017` where something else lies there, and what the trust policy refuses (`admit`).
  */
 export async function findCapsule(
-  request: Pick<RunRequest, 'cwd' | 'manifestFile' | 'published' | 'adhoc'>,
+  request: Pick<RunRequest, 'cwd' | 'manifestFile' | 'published' | 'adhoc' | 'workdir'>,
   places: StorePlaces,
 ): Promise<CapsuleSource> {
   const { cwd, manifestFile, published, adhoc } = request;
   if (published === null) {
     const directory = adhoc?.root ?? dirname(resolve(cwd, manifestFile));
-    return { manifestFile, manifestDirectory: directory, root: directory, holdsLock: adhoc === undefined };
+    const state = adhoc?.root ?? stateOf(directory, request.workdir, places.userHome);
+    return {
+      manifestFile,
+      manifestDirectory: directory,
+      root: directory,
+      state,
+      lockDirectory: existsSync(join(directory, 'svc.lock')) ? directory : state,
+      holdsLock: adhoc === undefined,
+    };
   }
   const location = await locate(published, places);
   const { openStored } = await import('@svc/artifacts/store/open-stored.ts');
@@ -57,12 +70,43 @@ export async function findCapsule(
       manifestFile: join(directory, 'svc.yaml'),
       manifestDirectory: directory,
       root: cwd,
+      state: cwd,
+      lockDirectory: directory,
       holdsLock: true,
       ...admission,
     };
   } finally {
     await opened.archive.file.close();
   }
+}
+
+/** The folder itself where it can be written in, or has all that would be made there. */
+function stateOf(directory: string, workdir: string | null, home: string): string {
+  const isWritable = (path: string): boolean =>
+    unlessRefused(() => {
+      accessSync(path, constants.W_OK);
+      return true;
+    }, false);
+  // One that is not there is refused where its manifest is read.
+  if (isWritable(directory) || !existsSync(directory)) return directory;
+  const made = workdir === null ? ['.svc', 'workdir'] : ['.svc'];
+  const hasAll = existsSync(join(directory, 'svc.lock')) && made.every((name) => isWritable(join(directory, name)));
+  return hasAll ? directory : closedFolderRoot(home, directory);
+}
+
+/** `W-RUN-185` where what is kept of a session lies elsewhere. */
+export function keptElsewhere({ root, state, lockDirectory }: CapsuleSource): readonly Diagnostic[] {
+  if (state === root) return [];
+  const kept = lockDirectory === state ? 'sessions, workdirs and svc.lock' : 'sessions and workdirs';
+  return [
+    new Diagnostic(
+      'W-RUN-185',
+      `${JSON.stringify(root)} cannot be written in: ${kept} are kept in ${JSON.stringify(state)}`,
+      {
+        hint: 'svc trace, logs and view find them from there; to keep them beside the manifest, let this user write in its folder',
+      },
+    ),
+  ];
 }
 
 /**

@@ -12,6 +12,8 @@ import { hookDeclaration, hookProblem, mayCommit } from '@svc/artifacts/manifest
 import type { LoadedManifest } from '@svc/artifacts/manifest/loaded-manifest.ts';
 import { bundledCompaction, bundledVersion } from '@svc/artifacts/manifest/names.ts';
 import { DiagnosticList, Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
+import { makeDirectory } from '@svc/kit/files/make-directories.ts';
+import { needsHome } from '@svc/kit/files/home-directory.ts';
 import { findPackageRoot } from '@svc/kit/files/package-root.ts';
 import { findInitialTask, type InitialTask } from './initial-task.ts';
 import type { RunRequest } from './running-capsule.ts';
@@ -54,6 +56,7 @@ export async function scopeLaunch(
   };
   const { refusals, warnings, captureCeiling, ...scope } = await scopeOfLaunch(request, places);
   const launch = { ...scope, loaded: settled(scope.loaded, request) };
+  if (refusals.length === 0) needsHome(request.home);
   for (const warning of warnings) onWarning(warning);
   if (refusals.length > 0) throw new DiagnosticList(refusals);
   const { loaded, source } = launch;
@@ -104,12 +107,17 @@ export async function prepareLaunch(
   onWarning: (warning: Diagnostic) => void,
 ): Promise<PreparedLaunch> {
   const { loaded, source, places } = scoped;
+  const isElsewhere = source.state !== source.root;
+  if (isElsewhere) await makeDirectory(source.state, 0o700);
   const artifacts = await resolveArtifacts({
     ...places,
+    // The store of the project lies in the folder.
+    ...(isElsewhere ? { fetching: { ...places.fetching, into: 'user' } } : {}),
     entries: declaredArtifacts(loaded.manifest),
     manifestDir: source.manifestDirectory,
     manifestFile: source.manifestFile,
     lock: source.holdsLock ? 'hold' : 'ignore',
+    lockDirectory: source.lockDirectory,
   });
   for (const warning of admissionWarnings(artifacts)) onWarning(warning);
   for (const warning of checkHooks(loaded, artifacts)) onWarning(warning);

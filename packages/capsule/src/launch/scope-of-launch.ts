@@ -28,6 +28,7 @@ import {
   findCapsule,
   type CapsuleSource,
   hostFacts,
+  keptElsewhere,
   delegationOfLaunch,
   type LaunchDelegation,
 } from './launch-host.ts';
@@ -153,6 +154,7 @@ export async function scopeOfLaunch(
     ],
     warnings: [
       admissionWarnings([source]),
+      keptElsewhere(source),
       loaded.warnings,
       workspace.warnings,
       warnings,
@@ -199,7 +201,7 @@ async function telemetrySecrets(env: Environment): Promise<readonly Secret[]> {
 /** What `inference.command` opens of the host. Commands of artifacts are not known before they are found. */
 async function commandReads(
   { workdir, home }: ScopeRequest,
-  { root }: CapsuleSource,
+  { state }: CapsuleSource,
   { manifest, directory }: LoadedManifest,
 ): Promise<Pick<ScopeObject, 'command_reads'>> {
   const { transport, command } = manifest.inference;
@@ -208,7 +210,7 @@ async function commandReads(
     import('@svc/session/model/process-driver.ts'),
     import('./operator-files.ts'),
   ]);
-  const places = { manifestDirectory: directory, home, workdir: workdir ?? join(root, 'workdir') };
+  const places = { manifestDirectory: directory, home, workdir: workdir ?? join(state, 'workdir') };
   const { reads } = operatorFiles(driverWords(command ?? ''), places);
   return reads.length === 0 ? {} : { command_reads: reads };
 }
@@ -216,13 +218,13 @@ async function commandReads(
 /** Nothing of the host is looked at for a capsule that names none of it. */
 async function hostReadRefusals(
   { home, workdir, env, adhoc }: ScopeRequest,
-  { root }: CapsuleSource,
+  { root, state }: CapsuleSource,
   { loaded, grants: { hostRead } }: { readonly loaded: LoadedManifest; readonly grants: EffectiveGrants },
 ): Promise<readonly Diagnostic[]> {
   if (hostRead.length === 0) return [];
   const { refusedHostReads } = await import('./host-reads.ts');
-  const given = adhoc?.project.scope.project_folder?.path ?? workdir ?? join(root, 'workdir');
-  const surroundings = { home, own: [root, loaded.directory], given: [given], env };
+  const given = adhoc?.project.scope.project_folder?.path ?? workdir ?? join(state, 'workdir');
+  const surroundings = { home, own: [root, state, loaded.directory], given: [given], env };
   const flag = adhoc === undefined ? null : '--host-read';
   return refusedHostReads(hostRead, surroundings, { locate: loaded.locate, flag });
 }
@@ -239,12 +241,12 @@ function toolVariables({ manifest }: LoadedManifest): Pick<ScopeObject, 'tool_va
 /** Where the programs of the capsule will write, made or not. */
 function writtenDirectories(
   { workdir, home, adhoc }: ScopeRequest,
-  { root }: CapsuleSource,
+  { state }: CapsuleSource,
   { artifacts }: EffectiveGrants,
 ): readonly string[] {
   const project = adhoc?.project.scope.project_folder?.path;
   const stores = artifacts.some(({ stateStores }) => stateStores.length > 0) ? [join(home, '.svc', 'state')] : [];
-  return [workdir ?? join(root, 'workdir'), ...stores, ...(project === undefined ? [] : [project])];
+  return [workdir ?? join(state, 'workdir'), ...stores, ...(project === undefined ? [] : [project])];
 }
 
 /** A manifest file is there already; only a published capsule may have to be fetched, and the host is asked before. */

@@ -114,7 +114,7 @@ export class JournalKeeper {
       trusted: scope.containment.achieved !== 'advisory',
       capsule: { name, version: capsuleVersion },
     });
-    const lock = readTextBeneath(loaded.directory, 'svc.lock');
+    const lock = readTextBeneath(launch.source.lockDirectory, 'svc.lock');
     journal.append({
       k: 'setup',
       manifest: yield* journal.body(text),

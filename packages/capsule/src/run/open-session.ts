@@ -76,9 +76,16 @@ export async function openSession(asked: OpenSessionRequest): Promise<OpenSessio
   const isDelegated = request.approval !== null;
   const named = workdir === null || isDelegated ? null : await import('../stage/named-workdir.ts');
   named?.refuseClosedFolder(workdir ?? '');
-  const state = join(source.root, '.svc');
+  const state = join(source.state, '.svc');
   const isFirst = !isDelegated && !existsSync(join(state, 'sessions'));
-  const directories = makeSessionDirectories({ root: source.root, home, packageRoot, sessionId, workdir, isDelegated });
+  const directories = makeSessionDirectories({
+    root: source.state,
+    home,
+    packageRoot,
+    sessionId,
+    workdir,
+    isDelegated,
+  });
   if (isFirst) (await import('./ignored-state.ts')).keepOutOfGit(state);
   const open = { ...asked, launch: named?.withNamedWorkdir(asked, directories.workdir) ?? asked.launch };
   const { launch } = open;

@@ -32,7 +32,7 @@ interface ClaimingLaunch {
  */
 export function claimWorkdir({ request, launch, onWarning }: ClaimingLaunch, workdir: string): WorkdirFiles {
   const { source, initialTask, grants } = launch;
-  const ownKeeper = join(source.root, '.svc');
+  const ownKeeper = join(source.state, '.svc');
   const keepers = request.workdir === null ? [ownKeeper] : [ownKeeper, join(request.home, '.svc')];
   const files = new WorkdirFiles(workdir, request.approval === null ? new WrittenFiles({ workdir, keepers }) : null);
   const hasInbox = grants.peerFetchAllow.length > 0;

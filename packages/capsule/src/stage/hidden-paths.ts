@@ -38,7 +38,7 @@ export function hiddenSurroundings(
   const given = [directories.workdir, ...(folder === undefined || isWorkdir ? [] : [folder])];
   return {
     home: processes.home,
-    own: [launch.source.root, launch.loaded.directory],
+    own: [launch.source.root, launch.source.state, launch.loaded.directory],
     given,
     env: launch.env,
     searchPath,

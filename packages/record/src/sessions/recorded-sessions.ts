@@ -16,7 +16,7 @@ import { LineFile, notOwn, openOwn } from '../journal/line-file.ts';
 import type { JournalRecord } from '../journal/records.ts';
 import { removedFile } from '../journal/journal-writer.ts';
 import { thisUser } from './recorded-process.ts';
-import { adhocRoot } from './adhoc-root.ts';
+import { adhocRoot, closedFolderRoot } from './adhoc-root.ts';
 import { severalFit, shortestSuffix } from './session-names.ts';
 import { unpackExport } from './unpack-export.ts';
 
@@ -45,9 +45,11 @@ export function adhocSessions({ home }: Pick<SessionPlaces, 'home'>): string {
   return join(adhocRoot(home), '.svc', 'sessions');
 }
 
-/** The sessions of the workspace; outside a workspace, those of tasks without a manifest. */
+/** The sessions of the workspace, also where its folder cannot be written in; outside a workspace, those of tasks without a manifest. */
 export function sessionsFolder(places: SessionPlaces, options: WorkspaceOption): string {
-  const own = workspaceSessions(places, options);
+  const beside = workspaceSessions(places, options);
+  const closed = join(closedFolderRoot(places.home, dirname(dirname(beside))), '.svc', 'sessions');
+  const own = !existsSync(beside) && existsSync(closed) ? closed : beside;
   const adhoc = adhocSessions(places);
   const isWorkspace = existsSync(own) || existsSync(resolve(places.cwd, options.manifest));
   return isWorkspace || options.manifest !== usualManifest || !existsSync(adhoc) ? own : adhoc;

@@ -5,7 +5,8 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
-import { givenFolder, needsHome } from './given-folder.ts';
+import { needsHome } from '@svc/kit/files/home-directory.ts';
+import { givenFolder } from './given-folder.ts';
 
 let base: string;
 let home: string;

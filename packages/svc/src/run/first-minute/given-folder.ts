@@ -1,17 +1,15 @@
 /** Decides whether the current folder may be given to an agent. */
 
-import { accessSync, constants, lstatSync, realpathSync } from 'node:fs';
-import { basename, dirname, isAbsolute, join, sep } from 'node:path';
+import { lstatSync, realpathSync } from 'node:fs';
+import { basename, isAbsolute, join, sep } from 'node:path';
 
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import { quoted } from '@svc/kit/diagnostics/printable.ts';
-import { isSystemError, systemReason } from '@svc/kit/diagnostics/system-reason.ts';
-import { homeHint, listedHome } from '@svc/kit/files/home-directory.ts';
+import { listedHome } from '@svc/kit/files/home-directory.ts';
 import { ioFault } from '@svc/kit/files/io-fault.ts';
 import { closedFolderAround } from '@svc/kit/files/masked-names.ts';
 import { isBeneath, realPath } from '@svc/kit/files/resolve-beneath.ts';
 import { systemFolder } from '@svc/kit/files/system-folder.ts';
-import { unlessRefused } from '@svc/kit/files/unless-refused.ts';
 
 /**
  * The folder with links resolved. `E-CAP-022` for one that holds the home of the user, keys or what `svc` keeps, and for one inside those
@@ -24,21 +22,6 @@ export function givenFolder(cwd: string, home: string): string {
   throw new Diagnostic('E-CAP-022', `${quoted(folder)} is not given to an agent: it ${refused}`, {
     hint: 'go to the folder of one project, or start with an empty one',
   });
-}
-
-/** Refuses with `E-IO-001` a home in which nothing can be kept: `/`, or one that is not there, as containers give it to users of any number. */
-export function needsHome(home: string): void {
-  let place = join(home, '.svc');
-  while (unlessRefused(() => lstatSync(place, { throwIfNoEntry: false }), undefined) === undefined)
-    place = dirname(place);
-  try {
-    // A file in the place of a folder can be written, and nothing below it.
-    accessSync(`${place}/.`, constants.W_OK);
-  } catch (error) {
-    if (!isSystemError(error)) throw error;
-    const problem = `HOME is ${quoted(home)}, and svc can keep nothing there: ${place} cannot be written: ${systemReason(error)}`;
-    throw new Diagnostic('E-IO-001', problem, { hint: homeHint, cause: error });
-  }
 }
 
 /** As it stands in lines for a person. */

@@ -10,6 +10,7 @@ import { isTelemetryVariable } from '@svc/capsule/launch/telemetry-variables.ts'
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import { quoted } from '@svc/kit/diagnostics/printable.ts';
 import { systemClock } from '@svc/kit/system-clock.ts';
+import { needsHome } from '@svc/kit/files/home-directory.ts';
 import { findPackageRoot } from '@svc/kit/files/package-root.ts';
 import { version } from '@svc/kit/version.ts';
 import type { ContainmentClass } from '@svc/protocol/containment-class.ts';
@@ -24,7 +25,7 @@ import { joined, say, type Shown } from '@svc/terminal/screen/shown.ts';
 import { askOllama } from './ask-ollama.ts';
 import { adhocName, capsuleText, type TaskGrants } from './capsule-text.ts';
 import { chooseModel, type ChosenModel } from './choose-model.ts';
-import { folderName, givenFolder, needsHome } from './given-folder.ts';
+import { folderName, givenFolder } from './given-folder.ts';
 import type { GitOfTask } from './git-of-task.ts';
 import { strangerAt } from './listener-owner.ts';
 import { RefusedThings } from './refused-things.ts';
