@@ -1,7 +1,8 @@
 #!/bin/sh
 # @ai-sdk/openai-compatible 3.0.92 with ai 7.0.173: an event of a chat completion that says `"error": null` beside its text counts as an
-# error. The text is lost, `finishReason` is "error", and all that the caller is told is an error of null, once for each event and once for the end. `openai` 7.59.0 reads the same stream
-# to its end. Servers that write all keys of their type, absent ones as null, work with one of the two clients.
+# error. The text is lost, `finishReason` is "error", and all that the caller is told is an error of null, once for each event and once for
+# the end. `openai` 7.59.0 reads the same stream to its end. Servers that write all keys of their type, absent ones as null, work with one of
+# the two clients.
 # Seen with Node 20.19.
 set -eu
 folder=$(mktemp -d)

@@ -1,7 +1,7 @@
 #!/bin/sh
 # js-yaml 5.5.0: a key at the top of a document that begins with three hyphens and a space is written without quotes. What it wrote is the
-# marker at the start of a document and something behind it, which js-yaml itself cannot read again, nor can `yaml` 2.9.1,
-# which puts such a key into quotes. A tool that keeps titles of Markdown or of diffs as keys writes files that nobody can open.
+# marker at the start of a document and something behind it, which js-yaml itself cannot read again, nor can `yaml` 2.9.1, which puts such a
+# key into quotes. A tool that keeps headings or lines of a diff as keys writes files that nobody can open.
 # Seen with Node 20.19.
 set -eu
 folder=$(mktemp -d)

@@ -9,6 +9,7 @@ import { partsIn } from '../support/part-names.ts';
 import { attributesOf, OtlpReceiver, type ReceivedSpan } from '../support/otlp-receiver.ts';
 import { readTrace } from '../support/read-trace.ts';
 import { runsCommand, scriptCapsule } from '../support/script-capsule.ts';
+import { StandInProxy } from '../support/stand-in-proxy.ts';
 import { startCapsule, svc, type SvcEnd } from '../support/svc-process.ts';
 import type { Workspace } from '../support/workspace.ts';
 
@@ -52,12 +53,19 @@ function sessionOf(folder: string): string {
 const named = (spans: readonly ReceivedSpan[]): readonly string[] => spans.map(({ name }) => name);
 
 describe('a session whose environment names a collector', () => {
-  it('has a span for its task and one for each inference and call, below the span that started it', async () => {
+  it('has a span for its task and one for each inference and call, below the span that started it, through a proxy', async () => {
     const collector = await receiver();
+    const port = Number(new URL(collector.url).port);
+    const proxy = await StandInProxy.forTest({ route: (target) => (target === 'collector.test:80' ? port : null) });
+    const proxied = {
+      OTEL_EXPORTER_OTLP_ENDPOINT: 'http://collector.test',
+      HTTP_PROXY: `http://me:any@127.0.0.1:${proxy.port}`,
+    };
     const workspace = capsule('echo one; exit 3');
-    const env = { ...endpoint(collector), TRACEPARENT: parent, OTEL_RESOURCE_ATTRIBUTES: 'team=a%20b' };
+    const env = { ...proxied, TRACEPARENT: parent, OTEL_RESOURCE_ATTRIBUTES: 'team=a%20b' };
     const { code, stderr } = await run(workspace, env);
     expect([code, stderr]).toEqual([0, '']);
+    expect(new Set(proxy.asked)).toContain('http://collector.test/v1/traces');
     expect(named(collector.spans)).toEqual(['chat scripted', 'execute_tool sh', 'chat scripted', 'invoke_agent demo']);
     const [chat, tool, , task] = collector.spans;
     expect(task).toMatchObject({ parentSpanId: '00f067aa0ba902b7', kind: 2, flags: 0x301, status: {} });

@@ -2,6 +2,7 @@
 
 import { atMost, type Clock } from '@svc/kit/clock.ts';
 import { Connections } from '@svc/kit/net/connections.ts';
+import { ProxiedConnections } from '@svc/kit/net/proxied-connections.ts';
 import type { TraceLine } from '@svc/record/trace/events.ts';
 import { BatchQueue, type Delivered } from './batch-queue.ts';
 import { encodeLogsJson, encodeMetricsJson, encodeSpansJson } from './encode-json.ts';
@@ -48,7 +49,7 @@ export class Exporter {
   readonly #settings: TelemetrySettings;
   readonly #origin: Origin;
   readonly #clock: Clock;
-  readonly #connections = new Connections();
+  readonly #connections: Connections;
   readonly #totals: MetricTotals;
   readonly #spans: TraceSpans;
   readonly #queues: {
@@ -62,6 +63,7 @@ export class Exporter {
   constructor({ settings, start, redact, clock, isLive }: ExporterRequest) {
     this.#settings = settings;
     this.#clock = clock;
+    this.#connections = new Connections({ proxied: new ProxiedConnections(settings.proxyFor) });
     this.#origin = originOf(start, settings, redact);
     this.#totals = new MetricTotals(start.timestamp);
     this.#queues = {

@@ -27,6 +27,7 @@ describe('the settings of telemetry', () => {
         delayMs: 1000,
         metricsEveryMs: 60_000,
         withContent: false,
+        proxyFor: expect.any(Function),
       },
       [],
     ]);
@@ -127,6 +128,16 @@ describe('the settings of telemetry', () => {
       ]);
     },
   );
+
+  it('send nothing through a proxy that cannot be used, and straight past one', () => {
+    const collector = { OTEL_EXPORTER_OTLP_ENDPOINT: 'http://collector.test' };
+    const { settings, problems } = readSettings(collector, { HTTP_PROXY: 'socks5://k3y@proxy' });
+    expect([settings.signals, problems.map(({ code, message }) => `${code} ${message}`)]).toEqual([
+      {},
+      ['W-OTL-002 HTTP_PROXY is no proxy that svc can use: nothing is sent'],
+    ]);
+    expect(told({ HTTP_PROXY: 'socks5://k3y@proxy' })).toEqual([]);
+  });
 
   it('repeat no value that cannot be used: it may hold a key', () => {
     const key = 'k3y-of-somebody';

@@ -1,7 +1,8 @@
 /** Reads from the environment where telemetry goes and how: OpenTelemetry's variables, and one of svc's own. */
 
-import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
+import { Diagnostic, diagnosticOf } from '@svc/kit/diagnostics/diagnostic.ts';
 import type { Environment } from '@svc/kit/environment.ts';
+import { type ProxyFor, proxyFor } from '@svc/kit/net/proxy.ts';
 import { isHttpToken } from '@svc/protocol/header-syntax.ts';
 import { decodePercent } from '@svc/protocol/strict-utf8.ts';
 import { keepAll, type Sampler } from './task-trace.ts';
@@ -34,6 +35,8 @@ export interface TelemetrySettings {
   readonly metricsEveryMs: number;
   /** Whether prompts, answers, arguments and results go too. */
   readonly withContent: boolean;
+  /** Never throws for the addresses of `signals`. */
+  readonly proxyFor: ProxyFor;
 }
 
 export interface ReadSettings {
@@ -42,17 +45,27 @@ export interface ReadSettings {
   readonly problems: readonly Diagnostic[];
 }
 
-/** `W-OTL-001` for a protocol that svc does not speak, `W-OTL-002` for every other value that cannot be used. */
-export function readSettings(env: Environment): ReadSettings {
+/**
+ * `W-OTL-001` for a protocol that svc does not speak, `W-OTL-002` for every other value that cannot be used. `network` names the proxies of this
+ * machine.
+ */
+export function readSettings(env: Environment, network: Environment = env): ReadSettings {
   const variables = new Variables(env);
   const signals: Partial<Record<SignalName, SignalSettings>> = {};
   for (const name of signalNames) {
     const signal = readSignal(name, variables);
     if (signal !== null) signals[name] = signal;
   }
+  const proxied = (url: URL): ReturnType<ProxyFor> => proxyFor(url, network);
+  const unusable = diagnosticOf(() => Object.values(signals).forEach(({ url }) => proxied(url)));
+  if (unusable !== null) {
+    const { message, hint } = unusable;
+    variables.warn(new Diagnostic('W-OTL-002', `${message}: nothing is sent`, hint === undefined ? {} : { hint }));
+  }
   const mostQueued = variables.count('OTEL_BSP_MAX_QUEUE_SIZE', { usual: 2048, most: 1_000_000 });
   const settings = {
-    signals,
+    signals: unusable === null ? signals : {},
+    proxyFor: proxied,
     serviceName: variables.text('OTEL_SERVICE_NAME'),
     resource: variables.pairs('OTEL_RESOURCE_ATTRIBUTES') ?? new Map(),
     sampler: readSampler(variables),

@@ -29,7 +29,7 @@ export class LiveTelemetry {
 
   /** Content is sent of a session that keeps a journal with it, and of no other. */
   constructor({ request, launch, onWarning }: OpenSessionRequest) {
-    const { settings, problems } = readSettings(request.telemetryEnv);
+    const { settings, problems } = readSettings(request.telemetryEnv, request.env);
     for (const problem of problems) onWarning(problem);
     this.#settings = settings;
     this.#redact = recordRedaction(launch.redactor);
