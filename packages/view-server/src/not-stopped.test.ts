@@ -256,4 +256,16 @@ describe('the list of what is not stopped', () => {
     expect(added('sealed', { preopens: [driver] })).toEqual([]);
     expect(added('sealed', { preopens: [{ ...driver, runtime: 'tool' }], staged_runtime: ['d@1.0.0'] })).toEqual([]);
   });
+
+  it.each([
+    ['scoped', []],
+    ['sealed', ['Services of the host whose UNIX sockets lie in host read can be reached.']],
+  ] as const)('has what paths of the host open in %s', (enforcement, ofSockets) => {
+    const programs = 'Programs in the files and folders of host read can run, whatever shell allow says.';
+    const all = 'All that the folders of host read hold can be read, deeper files with secrets too.';
+    const host_read = ['/opt/sdk'];
+    expect(added(enforcement, { host_read })).toEqual([programs, all]);
+    const withSockets = added(enforcement, { host_read, unix_sockets: true });
+    expect(withSockets.filter((sentence) => sentence.includes('host read'))).toEqual([programs, ...ofSockets, all]);
+  });
 });

@@ -109,6 +109,12 @@ Effective grants
     );
   });
 
+  it('names the paths of the host, where there are any', () => {
+    expect(documented({ ...muchGranted, host_read: ['/opt/sdk', '/srv/data'] })).toMatch(
+      /^ {2}env allow: +LANG, TZ\n {2}host read: +\/opt\/sdk, \/srv\/data\n/m,
+    );
+  });
+
   it('says so where nothing is granted, and that a floor is met [D1-SCOPE-04]', () => {
     expect(documented(nothingGranted)).toBe(`Containment
   declared:      advisory
