@@ -1,11 +1,18 @@
-import { chmodSync } from 'node:fs';
+import { chmodSync, mkdtempSync, realpathSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { describe, expect, it } from 'vitest';
+import { afterAll, describe, expect, it } from 'vitest';
 
 import { scoped, sealed, type Setup } from './contained-capsule.ts';
 import { openCapsule, useCapsule } from './use-capsule.ts';
 
 const setups: readonly Setup[] = [...sealed, ...scoped];
+
+/** A folder of the host that a manifest may open. */
+const shared = realpathSync(mkdtempSync(join(tmpdir(), 'svc-shared-')));
+writeFileSync(join(shared, 'data'), 'shared');
+chmodSync(shared, 0o755);
+afterAll(() => rmSync(shared, { recursive: true }));
 
 /** A native tool that reports what it can reach. */
 const looks = `#!/bin/bash
@@ -14,7 +21,7 @@ workdir=\${HOME%/.svc/home}
 of() { cat "$workdir/$1" 2> /dev/null || echo -; }
 made() { (echo x > "$workdir/$1") 2> /dev/null && echo made || echo -; }
 printf '{"status":"passed","content":"%s"}' \\
-  "in \${PWD##*/}: $(of out/notes/note) $(of out/inside) $(of other/outside), $(made out/notes/new)" 
+  "in \${PWD##*/}: $(of out/notes/note) $(of out/inside) $(of other/outside) $(cat ${shared}/data 2> /dev/null || echo -), $(made out/notes/new)"
 `;
 
 function tool(name: string): Readonly<Record<string, string>> {
@@ -25,17 +32,19 @@ function tool(name: string): Readonly<Record<string, string>> {
 }
 
 describe.each(setups)('a native tool in $name', (setup) => {
-  const names = ['whole', 'narrow', 'apart'];
+  const names = ['whole', 'narrow', 'apart', 'failing'];
   const capsule = useCapsule(setup, {
     calls: names.map((name) => ({ id: name, tool: name, input: {} })),
     manifest: `artifacts:
   - { name: whole, version: 1.0.0, source: ./whole }
-  - { name: narrow, version: 1.0.0, source: ./narrow, capabilities: { filesystem: { scope: out/notes, read_only: true } } }
+  - { name: narrow, version: 1.0.0, source: ./narrow, capabilities: { filesystem: { scope: out/notes, read_only: true, host_read: [] } } }
   - { name: apart, version: 1.0.0, source: ./apart, capabilities: { filesystem: { scope: other } } }
+  - { name: failing, version: 1.0.0, source: ./failing }
 `,
-    capabilities: 'filesystem: { scope: out }\nshell: { allow: [cat] }',
+    capabilities: `filesystem: { scope: out, host_read: [${shared}] }\nshell: { allow: [cat] }`,
     files: {
       ...Object.assign({}, ...names.map(tool)),
+      'failing/bin/failing': '#!/bin/bash\necho "cannot run /usr/bin/env" >&2\nexit 1\n',
       'work/out/notes/note': 'note',
       'work/out/inside': 'inside',
       'work/other/outside': 'outside',
@@ -48,11 +57,28 @@ describe.each(setups)('a native tool in $name', (setup) => {
   });
 
   it.for([
-    ['sees the scope of its capsule when it asks for none', 'whole', 'in out: note inside -, made'],
-    ['sees no more than the scope it asks for, and changes nothing when it asks so', 'narrow', 'in notes: note - -, -'],
-    ['sees nothing of the workdir when it asks for what its capsule does not have', 'apart', 'in home: - - -, -'],
+    ['sees the scope of its capsule when it asks for none', 'whole', 'in out: note inside - shared, made'],
+    [
+      'sees no more than the scope it asks for, and changes nothing when it asks so',
+      'narrow',
+      'in notes: note - - -, -',
+    ],
+    [
+      'sees nothing of the workdir when it asks for what its capsule does not have',
+      'apart',
+      'in home: - - - shared, -',
+    ],
   ] as const)('%s', async ([, id, shown], context) => {
     expect((await capsule(context).result(id)).text).toBe(shown);
+  });
+
+  it('comes with the grant that would open what its last words name', async (context) => {
+    expect((await capsule(context).result('failing')).text).toBe(
+      `the tool failing did not answer with the JSON object of a tool result (exit code 1)
+/usr/bin/env is on this machine, and hidden from programs here: capabilities.shell.allow: [env] lets them run it
+its last words on stderr:
+cannot run /usr/bin/env`,
+    );
   });
 });
 
