@@ -14,6 +14,7 @@ function launchIn(directory: string): PreparedLaunch {
   const manifest = { name: 'demo', version: '1.0.0', trace: { max_body: mebibyte, max_bytes: 64 * mebibyte } };
   return {
     loaded: { manifest, directory, systemPrompt: '', text: `# ${'x'.repeat(100_000)}` },
+    source: { lockDirectory: directory },
     scope: { containment: { achieved: 'advisory' } },
     artifacts: [],
     redactor: new Redactor(),
