@@ -64,7 +64,7 @@ describe('the package svc', { timeout: 240_000 }, () => {
       ]),
     );
     const needless =
-      /^docs\/(adr|pictures|conformance)\/|\.cache$|\.inputs$|\.sources$|\.png$|(^|\/)(test|tests?\.ts|node_modules)\/|^packages\/.*\/src\/|\.test\./;
+      /^docs\/(adr|pictures|conformance)\/|\.cache$|\.inputs$|\.sources$|\.png$|(^|\/)(test|tests?\.ts|node_modules)\/|^packages\/(?!svc\/templates\/).*\/src\/|\.test\./;
     expect(paths.filter((path) => needless.test(path) && !path.startsWith('examples/'))).toEqual([]);
     const helpers = packed.files.filter(({ path }) => /^dist\/native\/linux-\w+\/svc-\w+$/.test(path));
     expect(helpers.map(({ mode }) => mode & 0o777)).toEqual([0o755, 0o755, 0o755, 0o755]);

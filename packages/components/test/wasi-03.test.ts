@@ -1,6 +1,9 @@
 import { afterAll, describe, expect, it, vi } from 'vitest';
 
 import type { ComponentSource } from '../src/compiler/compile-cache.ts';
+import { hasUnusualFunctions } from '../src/compiler/interface-names.ts';
+import { MalformedWasm } from '../src/core-module.ts';
+import { fixtureComponent } from './support/fixture-component.ts';
 import { answering, componentText, exporting } from './support/component-text.ts';
 import { compileTimeoutMs, faultOf, noGrants, testHost, toolCall } from './support/hosted-tool.ts';
 import { fixtureCache } from '../../../test/support/warm-home.ts';
@@ -63,6 +66,18 @@ describe('a component that is built for WASI 0.3', () => {
         'the component of written-out cannot be used: it has async functions, which are of WASI 0.3, and this svc has WASI 0.2 (E-ART-016): ' +
         'build it for WASI 0.2, which in Rust is the target wasm32-wasip2',
     });
+  });
+
+  it('goes to the compiler where its functions show that they are async, and one of WASI 0.2 does not', async () => {
+    const plain = answering('i32.const 1');
+    const bytes = async (text: string): Promise<Uint8Array> => (await componentText(text)).wasm as Uint8Array;
+    const { wasm } = await fixtureComponent('probe-tool');
+    expect(hasUnusualFunctions(wasm as Uint8Array)).toBe(false);
+    expect(hasUnusualFunctions(await bytes(plain))).toBe(false);
+    expect(hasUnusualFunctions(await bytes(plain.replace('"ask")))', '"ask") async))')))).toBe(true);
+    expect(hasUnusualFunctions(await bytes(`${plain} (core func (canon waitable-set.new))`))).toBe(true);
+    const whole = await bytes(plain);
+    expect(() => hasUnusualFunctions(whole.subarray(0, whole.length - 3))).toThrow(MalformedWasm);
   });
 
   it('fails with the name of an interface that the host does not have, before anything compiles it', async () => {

@@ -10,7 +10,7 @@ import { MalformedWasm } from '../core-module.ts';
 import { needsCompiler, refusedVersions } from '../refused-interfaces.ts';
 import { CompileCache, InterfacesRefused } from './compile-cache.ts';
 import { Compiler } from './compiler.ts';
-import { type ExternNames, externNames } from './interface-names.ts';
+import { externNames, hasUnusualFunctions } from './interface-names.ts';
 
 /** A component by the name of its artifact. */
 interface NamedComponent {
@@ -40,15 +40,15 @@ export async function compileAhead({ name, wasm }: NamedComponent, cache: Compil
   }
 }
 
-/** Refuses the same as far as it concerns interfaces, by their names: it compiles only a component whose names leave that open. */
+/** Refuses the same as far as it concerns interfaces: it compiles only a component whose bytes leave that open. */
 export async function checkInterfaces(component: NamedComponent, cache: CompileCache): Promise<void> {
-  const names = namesIn(component);
-  if (refusedVersions(names) !== null || needsCompiler(names)) await compileAhead(component, cache);
+  if (isOpen(component)) await compileAhead(component, cache);
 }
 
-function namesIn({ name, wasm }: NamedComponent): ExternNames {
+function isOpen({ name, wasm }: NamedComponent): boolean {
   try {
-    return externNames(wasm);
+    const names = externNames(wasm);
+    return refusedVersions(names) !== null || needsCompiler(names) || hasUnusualFunctions(wasm);
   } catch (error) {
     if (!(error instanceof MalformedWasm)) throw error;
     throw new Diagnostic('E-ART-004', `the component of ${name} cannot be read: ${error.message}`);

@@ -3,6 +3,7 @@
 import { MalformedWasm, WasmReader } from '../core-module.ts';
 
 const preambleBytes = 8;
+const canonSection = 8;
 const importSection = 10;
 const exportSection = 11;
 const coreSort = 0x00;
@@ -36,6 +37,35 @@ export function interfacesOf(component: Uint8Array): ExternNames {
   return { imports: imports.filter(isInterface), exports: exports.filter(isInterface) };
 }
 
+/** Whether functions go into it or out of it in a way that the compiler has to look at, as async ones do. Throws `MalformedWasm`. */
+export function hasUnusualFunctions(component: Uint8Array): boolean {
+  for (const { id, body } of sections(component)) {
+    if (id !== canonSection) continue;
+    for (let left = body.count(); left > 0; left -= 1) if (isUnusual(body)) return true;
+  }
+  return false;
+}
+
+/** Of functions there are those lifted, those lowered and, of a resource, `new`, `drop` and `rep`; what came later is for async ones. */
+function isUnusual(reader: WasmReader): boolean {
+  const kind = reader.byte();
+  if (kind > 0x04) return true;
+  if (kind > 0x01) {
+    reader.count();
+    return false;
+  }
+  reader.byte();
+  reader.count();
+  for (let left = reader.count(); left > 0; left -= 1) {
+    const option = reader.byte();
+    if (option > 0x05) return true;
+    // The first three are encodings of text, the others name a memory or a function.
+    if (option > 0x02) reader.count();
+  }
+  if (kind === 0x00) reader.count();
+  return false;
+}
+
 interface Extern {
   readonly section: number;
   readonly name: string;
@@ -43,11 +73,8 @@ interface Extern {
 
 /** In the order of the bytes. */
 function* externs(component: Uint8Array): Generator<Extern> {
-  const reader = new WasmReader(component, preambleBytes);
   let counted = 0;
-  while (!reader.done) {
-    const id = reader.byte();
-    const body = new WasmReader(reader.take(reader.count()));
+  for (const { id, body } of sections(component)) {
     if (id !== importSection && id !== exportSection) continue;
     const inSection = body.count();
     counted += inSection;
@@ -59,6 +86,11 @@ function* externs(component: Uint8Array): Generator<Extern> {
       else skipExported(body);
     }
   }
+}
+
+function* sections(component: Uint8Array): Generator<{ readonly id: number; readonly body: WasmReader }> {
+  const reader = new WasmReader(component, preambleBytes);
+  while (!reader.done) yield { id: reader.byte(), body: new WasmReader(reader.take(reader.count())) };
 }
 
 /** A kind of name, 0 or 1, and its text. */
