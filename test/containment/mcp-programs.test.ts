@@ -1,6 +1,15 @@
 import { execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { chmodSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -68,29 +77,57 @@ function linked({ folder }: Workspace, bin: string, to: string, name: string): v
 /** Asks the proxy for a host, as a program does that heeds the variables. */
 const connect = `await new Promise((resolve) => request({ host: '127.0.0.1', port: 3128, method: 'CONNECT', path: 'refused.example:443' }).on('connect', ({ statusCode }) => resolve('answer ' + statusCode)).end())`;
 
+/** As pnpm writes one, in part. */
+const shim = `#!/bin/sh
+basedir=$(command -p dirname "$0")
+exec node  "$basedir/../shim-server/dist/cli.js" "$@"
+`;
+
+/** What `pip install --user` makes: a program, and packages that its Python finds by the home of its user. */
+const userPython = '/usr/bin/python3';
+const hasUserPython = existsSync(userPython);
+
+function installedForUser({ home }: Workspace): void {
+  const version = execFileSync(userPython, ['-c', 'import sys; print("python%d.%d" % sys.version_info[:2])'], {
+    encoding: 'utf8',
+  });
+  const modules = join(home, '.local/lib', version.trim(), 'site-packages');
+  for (const folder of [modules, join(home, '.local/bin')]) mkdirSync(folder, { recursive: true });
+  writeFileSync(join(modules, 'helper.py'), `word = 'of its user'\n`);
+  writeFileSync(join(home, '.local/bin/user-server'), `#!${userPython}\n${pythonServer}`, { mode: 0o755 });
+}
+
 const options: ContainedOptions = {
-  calls: [tell('local'), tell('global'), tell('asks')],
+  calls: [tell('local'), tell('global'), tell('shimmed'), tell('asks'), ...(hasUserPython ? [tell('user')] : [])],
   manifest: `artifacts:
   - { name: local, version: 1.0.0, source: ./local, env: { WORD: a word, KEY: "\${TOKEN}" } }
   - { name: global, version: 1.0.0, source: ./global }
+  - { name: shimmed, version: 1.0.0, source: ./shimmed }
   - { name: asks, version: 1.0.0, source: ./asks }
-`,
-  capabilities: 'shell: { allow: [local-server, global-server] }\nnetwork: { allow: [granted.example] }',
+${hasUserPython ? '  - { name: user, version: 1.0.0, source: ./user }\n' : ''}`,
+  capabilities:
+    'shell: { allow: [local-server, global-server, shim-server, user-server] }\nnetwork: { allow: [granted.example] }',
   files: {
     ...artifact('local', 'local-server'),
     ...artifact('global', 'global-server'),
+    ...artifact('shimmed', 'shim-server'),
+    ...artifact('user', 'user-server'),
     ...artifact('asks', 'bin/server.mjs'),
     'asks/bin/server.mjs': server(`import { request } from 'node:http';`, connect),
     ...installed('node_modules', 'local-server', `[own, other, process.env.WORD, process.env.KEY?.length]`),
+    ...installed('node_modules', 'shim-server', `[own, other]`),
     ...installed('prefix/lib/node_modules', 'global-server', `[own, other, process.env.WORD]`),
     'work/keep': '',
   },
   args: ['--workdir', 'work'],
   prepare: (workspace) => {
     linked(workspace, 'node_modules/.bin', '../local-server/dist/cli.js', 'local-server');
+    chmodSync(join(workspace.folder, 'node_modules/shim-server/dist/cli.js'), 0o755);
+    writeFileSync(join(workspace.folder, 'node_modules/.bin/shim-server'), shim, { mode: 0o755 });
+    if (hasUserPython) installedForUser(workspace);
     linked(workspace, 'prefix/bin', '../lib/node_modules/global-server/dist/cli.js', 'global-server');
     return {
-      PATH: `${process.env['PATH']}:${join(workspace.folder, 'prefix/bin')}`,
+      PATH: [process.env['PATH'], join(workspace.folder, 'prefix/bin'), join(workspace.home, '.local/bin')].join(':'),
       TOKEN: 'a-key-of-thirty-characters-xyz',
     };
   },
@@ -178,6 +215,15 @@ describe.each(asOneself)('the server of an artifact in $name', (setup) => {
 
   it('runs from another prefix of npm, without the variables of another entry', async (context) => {
     expect((await capsule(context).result('global')).text).toBe('own part,other package,');
+  });
+
+  it('runs behind the shell script that pnpm makes for it', async (context) => {
+    expect((await capsule(context).result('shimmed')).text).toBe('own part,other package');
+  });
+
+  it('runs from the home of its user, where pip has installed it with its packages', async (context) => {
+    context.skip(!hasUserPython, `needs ${userPython}`);
+    expect((await capsule(context).result('user')).text).toBe('of its user');
   });
 
   it('causes a line of ours for a host that the proxy refused', async (context) => {

@@ -1,10 +1,12 @@
-/** Finds the program of a bare name among those that a project has installed for itself. */
+/** Finds the program of a bare name among those that a project, or its user, has installed. */
 
-import { accessSync, constants, realpathSync } from 'node:fs';
-import { join, sep } from 'node:path';
+import { accessSync, constants, readdirSync, realpathSync } from 'node:fs';
+import { dirname, join, sep } from 'node:path';
 
+import { readSmallText } from '@svc/kit/files/read-text.ts';
 import { isBeneath } from '@svc/kit/files/resolve-beneath.ts';
 import { unlessRefused } from '@svc/kit/files/unless-refused.ts';
+import { findProgram } from '@svc/sandbox/find-program.ts';
 import { type OperatorPlaces, readsOf, realOf } from './operator-files.ts';
 
 /** Where npm, and a virtual environment of Python, keep programs. */
@@ -14,6 +16,8 @@ interface LocalProgram {
   readonly path: string;
   /** What it may read of the host beside what every program of its kind reads. */
   readonly reads: readonly string[];
+  /** Variables by which it finds its packages; none when absent. */
+  readonly env?: Readonly<Record<string, string>>;
 }
 
 /**
@@ -24,7 +28,7 @@ export function localProgram(name: string, places: OperatorPlaces): LocalProgram
   const { artifactDirectory, manifestDirectory } = places;
   for (const base of artifactDirectory === undefined ? [manifestDirectory] : [artifactDirectory, manifestDirectory]) {
     for (const directory of binDirectories) {
-      const path = join(base, directory, name);
+      const path = behindShim(join(base, directory, name));
       const real = unlessRefused(() => executable(path), null);
       if (real === null || !isOwn(path, real, base, places.workdir)) continue;
       const isVirtual = directory.startsWith('.venv');
@@ -32,6 +36,35 @@ export function localProgram(name: string, places: OperatorPlaces): LocalProgram
     }
   }
   return null;
+}
+
+/**
+ * A program on the search path that needs more than its own file: one that pnpm has made a shell script for, and one of `pip install --user`, which looks
+ * for its packages in the home of its process. Null for every other.
+ */
+export function userProgram(name: string, searchPath: string, places: OperatorPlaces): LocalProgram | null {
+  const found = findProgram(name, searchPath);
+  if (found.kind === 'refused') return null;
+  const path = behindShim(found.path);
+  if (path !== found.path) return { path, reads: readsOf(path, places) };
+  const base = join(places.home, '.local');
+  if (dirname(path) !== join(base, 'bin') || !/^#!\S*\bpython[\d.]*\s/.test(textOf(path))) return null;
+  const versions = unlessRefused(() => readdirSync(join(base, 'lib')), []).filter((each) =>
+    /^python3\.\d+$/.test(each),
+  );
+  const reads = versions.map((version) => join(base, 'lib', version, 'site-packages'));
+  return { path, reads, env: { PYTHONUSERBASE: base } };
+}
+
+/** The file that a shell script of pnpm has Node run; the same path for anything else. */
+function behindShim(path: string): string {
+  const target = /^ *exec node +"\$basedir\/([^"$`\\]+)" "\$@"$/m.exec(textOf(path))?.[1];
+  return target === undefined ? path : join(dirname(path), target);
+}
+
+function textOf(path: string): string {
+  const reading = readSmallText(path);
+  return reading.kind === 'text' ? reading.text : '';
 }
 
 /** With links resolved. Throws the error of the system for a file that is missing or may not be run. */

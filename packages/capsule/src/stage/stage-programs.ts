@@ -15,7 +15,7 @@ import type { Launcher } from '@svc/sandbox/launcher.ts';
 import { toolchainVariables } from '@svc/sandbox/toolchain-variables.ts';
 import { createNativeTool } from '@svc/session/tools/native-tool.ts';
 import type { Tool } from '@svc/session/tools/tool.ts';
-import { localProgram } from '../launch/local-program.ts';
+import { localProgram, userProgram } from '../launch/local-program.ts';
 import { hiddenIn, type OperatorCommand, operatorFiles, type OperatorPlaces } from '../launch/operator-files.ts';
 import { hiddenBeyond } from './hidden-paths.ts';
 import type { InstalledServer } from './installed-server.ts';
@@ -115,7 +115,7 @@ export async function mcpTools(artifact: InstalledArtifact, parts: StageParts): 
   const settings = await toolProcess(parts, `mcp-${name}`, {
     own: grants,
     reads: [...reads, ...program.reads],
-    set: artifact.entry.env,
+    set: { ...named.env, ...artifact.entry.env },
   });
   const lost =
     launch.scope.containment.achieved === 'advisory'
@@ -157,6 +157,7 @@ async function packageServer(artifact: InstalledArtifact, parts: StageParts): Pr
 interface ServerProgram {
   readonly path: string;
   readonly reads: readonly string[];
+  readonly env?: Readonly<Record<string, string>>;
 }
 
 /** The staged file of the archive, under its own name: an interpreter may go by how it ends. Or a granted program of the project or the host. */
@@ -170,7 +171,9 @@ async function programOf(artifact: InstalledArtifact, parts: StageParts): Promis
   }
   const [program = ''] = command;
   if (launch.grants.shellAllow.includes(program)) {
-    return localProgram(program, placesOf(artifact, parts)) ?? { path: program, reads: [] };
+    const places = placesOf(artifact, parts);
+    const { PATH = '' } = parts.processes.environment([]);
+    return localProgram(program, places) ?? userProgram(program, PATH, places) ?? { path: program, reads: [] };
   }
   throw new Diagnostic(
     'E-CAP-016',
