@@ -15,6 +15,11 @@ function failed(exitCode: number, stderr: string): string {
   return `exit code: ${exitCode}\nstdout: (empty)\nstderr:\n${stderr}`;
 }
 
+/** What stands below a result whose words name a program that is not listed. */
+function hidden(path: string): string {
+  return `[${path} is on this machine, and hidden from programs here: capabilities.shell.allow: [ls] lets them run it]`;
+}
+
 /** Fails because of something that is not there in a root of its own, and may not be touched in the host's. */
 function outOfReach(exitCode: number, stderr: string): Shown {
   const because = (reason: string): string => failed(exitCode, `${stderr}: ${reason}`);
@@ -161,15 +166,15 @@ resources: { processes: 20, open_files: 64, file_size: 100000, cpu: 1, memory: 2
       'unlisted',
       {
         sealed: failed(127, 'bash: line 1: ls: command not found'),
-        scoped: failed(126, 'bash: line 1: /usr/bin/ls: Permission denied'),
+        scoped: `${failed(126, 'bash: line 1: /usr/bin/ls: Permission denied')}\n${hidden('/usr/bin/ls')}`,
       },
     ],
     [
       'its path',
       'path',
       {
-        sealed: failed(127, 'bash: line 1: /bin/ls: No such file or directory'),
-        scoped: failed(126, 'bash: line 1: /bin/ls: Permission denied'),
+        sealed: `${failed(127, 'bash: line 1: /bin/ls: No such file or directory')}\n${hidden('/bin/ls')}`,
+        scoped: `${failed(126, 'bash: line 1: /bin/ls: Permission denied')}\n${hidden('/bin/ls')}`,
       },
     ],
   ])('a shell runs nothing else by %s [D1-MAN-24]', async ([, id, shown], context) => {
