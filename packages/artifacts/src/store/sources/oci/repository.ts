@@ -266,7 +266,7 @@ export class OciRepository {
     for (const token of [told?.['token'], told?.['access_token']]) {
       if (typeof token === 'string' && /^[!-~]+$/.test(token)) return new Secret(token);
     }
-    throw new Diagnostic('E-IO-003', `${label} gives none`);
+    throw new Diagnostic('E-IO-003', `${label} gives no token`);
   }
 
   async #refusal(answer: HttpAnswer, what: string): Promise<Diagnostic> {
