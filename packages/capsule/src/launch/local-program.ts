@@ -40,7 +40,7 @@ export function localProgram(name: string, places: OperatorPlaces): LocalProgram
 
 /**
  * A program on the search path that needs more than its own file: one that pnpm has made a shell script for, and one of `pip install --user`, which looks
- * for its packages in the home of its process. Null for every other.
+ * for its packages in the home of its process. Returns null for every other program.
  */
 export function userProgram(name: string, searchPath: string, places: OperatorPlaces): LocalProgram | null {
   const found = findProgram(name, searchPath);
