@@ -79,6 +79,13 @@ describe('svc new', { timeout: 120_000 }, () => {
       source: 'app.py',
       refusal: 'build.sh: componentize-py is not installed\nhint: run: pip install componentize-py==0.25.1\n',
     },
+    {
+      language: 'c',
+      source: 'tool.c',
+      refusal:
+        'build.sh: clang-19 is not installed\n' +
+        'hint: on Debian: apt-get install clang-19 lld-19 libclang-rt-19-dev-wasm32 wasi-libc; elsewhere, CLANG=<program> names one with these\n',
+    },
   ])('makes a tool in $language, whose build.sh names what is not installed', async ({ language, source, refusal }) => {
     const workspace = emptyWorkspace();
     const made = await svc(workspace, ['new', 'tool', 'other', '--lang', language, '--json']);

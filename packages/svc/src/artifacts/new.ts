@@ -151,6 +151,7 @@ type NewKind = (typeof newKinds)[number];
 const foreign = {
   rust: { source: 'src/lib.rs', leaves: 'target/\n' },
   python: { source: 'app.py', leaves: '__pycache__/\n' },
+  c: { source: 'tool.c', leaves: 'bindings/\n' },
 } as const;
 const languages = ['typescript', ...(Object.keys(foreign) as (keyof typeof foreign)[])] as const;
 type Language = (typeof languages)[number];
