@@ -5,6 +5,7 @@ import {
   existsSync,
   mkdirSync,
   mkdtempSync,
+  readdirSync,
   readFileSync,
   rmSync,
   symlinkSync,
@@ -313,6 +314,30 @@ describe.each(asOneself)('the server of an artifact in $name', (setup) => {
     await expect(absent).rejects.toThrow(
       /E-RUN-036\]: the server of made could not be installed from made-server@9\.9\.9: uv exited with status 1\nhint: .*made-server/,
     );
+  });
+
+  it('runs by uv in the virtual environment of its project', async (context) => {
+    needsPrograms(context, 'uv', 'python3');
+    const one = await openCapsule(context, setup, {
+      calls: [tell('py')],
+      manifest: `artifacts: [{ name: py, version: 1.0.0, source: ./py }]\n`,
+      capabilities: 'shell: { allow: [uv, python3] }',
+      files: {
+        ...artifact('py', 'uv', 'run', 'server.py'),
+        'py/pyproject.toml': '[project]\nname = "py"\nversion = "1"\nrequires-python = ">=3.8"\n',
+        'py/server.py': pythonServer,
+        'work/keep': '',
+      },
+      args: ['--workdir', 'work'],
+      prepare: ({ folder }) => {
+        execFileSync('python3', ['-m', 'venv', '--without-pip', join(folder, 'py/.venv')]);
+        const [version = ''] = readdirSync(join(folder, 'py/.venv/lib'));
+        const modules = join('lib', version, 'site-packages');
+        writeFileSync(join(folder, 'py/.venv', modules, 'helper.py'), `word = 'of the environment'\n`);
+        return {};
+      },
+    });
+    expect((await one.result('py')).text).toBe('of the environment');
   });
 
   it('has the folder of its Python file, and the project around that', async (context) => {

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 
 import { destinationOf, type NetworkDestination } from '@svc/kit/net/network-destination.ts';
-import { packageCommand, withoutRegistry } from './package-runner.ts';
+import { packageCommand, projectVariables, withoutRegistry } from './package-runner.ts';
 
 function allow(...urls: readonly string[]): readonly NetworkDestination[] {
   return urls.flatMap((url) => destinationOf(new URL(url)) ?? []);
@@ -69,6 +69,18 @@ it('packageCommand reads a package of a registry, and nothing that is an option,
   expect(packageCommand(['npx', 'b'])).toBeNull();
   expect(packageCommand(['npm', '-y', 'b'])).toBeNull();
   expect(packageCommand(['uv', 'run', 'b'])).toBeNull();
+});
+
+it('projectVariables keeps uv run from writing in its project, and is for nothing else', () => {
+  const set = ['UV_NO_SYNC', 'UV_NO_CACHE', 'UV_PYTHON_DOWNLOADS'];
+  expect(Object.keys(projectVariables(['uv', '--directory', '.', 'run', 'server.py']))).toEqual(set);
+  for (const words of [
+    ['uv', 'tool', 'run', 'b'],
+    ['uvx', 'run'],
+    ['node', 'run'],
+    ['uv', 'sync'],
+  ])
+    expect(projectVariables(words)).toEqual({});
 });
 
 it('withoutRegistry explains an end that names the registry, and a silent one', () => {

@@ -103,3 +103,12 @@ function uvxCommand(words: readonly string[]): PackageCommand | null {
 export function isProgramName(name: string): boolean {
   return /^\w[\w.-]*$/.test(name);
 }
+
+/**
+ * Variables for `uv run`: it takes the virtual environment of the project as it is, which its server cannot write, and keeps no cache in the home of the
+ * session. Empty for any other command.
+ */
+export function projectVariables(words: readonly string[]): Readonly<Record<string, string>> {
+  const isRun = words[0] === 'uv' && words.includes('run') && packageCommand(words) === null;
+  return isRun ? { UV_NO_SYNC: '1', UV_NO_CACHE: '1', UV_PYTHON_DOWNLOADS: 'never' } : {};
+}

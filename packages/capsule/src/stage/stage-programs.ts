@@ -19,7 +19,7 @@ import { localProgram, userProgram } from '../launch/local-program.ts';
 import { hiddenIn, type OperatorCommand, operatorFiles, type OperatorPlaces } from '../launch/operator-files.ts';
 import { hiddenBeyond } from './hidden-paths.ts';
 import type { InstalledServer } from './installed-server.ts';
-import { packageCommand, withoutRegistry } from './package-runner.ts';
+import { packageCommand, projectVariables, withoutRegistry } from './package-runner.ts';
 import { toolProcesses, type StageParts, grantsOf } from './stage-parts.ts';
 import type { ProgramOwner } from './program-logs.ts';
 
@@ -115,7 +115,7 @@ export async function mcpTools(artifact: InstalledArtifact, parts: StageParts): 
   const settings = await toolProcess(parts, `mcp-${name}`, {
     own: grants,
     reads: [...reads, ...program.reads],
-    set: { ...named.env, ...artifact.entry.env },
+    set: { ...named.env, ...projectVariables(words), ...artifact.entry.env },
   });
   const lost =
     launch.scope.containment.achieved === 'advisory'
