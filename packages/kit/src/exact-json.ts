@@ -26,10 +26,13 @@ export function exactJson(text: string): ExactJson | null {
   return { value, digits };
 }
 
-/** JSON of a value with these digits, where they still stand for what is there. */
-export function withDigits(value: unknown, digits: Digits | undefined): string {
-  if (digits === undefined) return JSON.stringify(value);
-  return JSON.stringify(marked(value, '', digits)).replace(/"\\u0000#(-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?)"/g, '$1');
+/** JSON of a value with these digits, where they still stand for what is there; in lines that begin with more `spaces` for each level. */
+export function withDigits(value: unknown, digits: Digits | undefined, spaces = 0): string {
+  if (digits === undefined) return JSON.stringify(value, null, spaces);
+  return JSON.stringify(marked(value, '', digits), null, spaces).replace(
+    /"\\u0000#(-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?)"/g,
+    '$1',
+  );
 }
 
 /** The first of the digits that stand for no number of JavaScript at all. */

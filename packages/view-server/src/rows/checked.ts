@@ -1,5 +1,6 @@
 /** Takes single values out of lines that anybody may have written: each is looked at before it is used. */
 
+import { type Digits, withDigits } from '@svc/kit/exact-json.ts';
 import { asJsonObject, type JsonObject } from '@svc/protocol/json-object.ts';
 
 /** No duration, size or count of a session is greater. */
@@ -88,9 +89,9 @@ function previewed(value: unknown, longest: number, levels: number, looks: { lef
 const mostSpaces = 4 * 1024 * 1024;
 
 /** The JSON of a value in lines, or in one line where it nests so deep that most would be white space; null where it nests too deep to be written. */
-export function prettyJson(value: unknown): string | null {
+export function prettyJson(value: unknown, digits: Digits | undefined): string | null {
   try {
-    return JSON.stringify(value, null, spacesIn(value) > mostSpaces ? 0 : 2) ?? '';
+    return withDigits(value, digits, spacesIn(value) > mostSpaces ? 0 : 2) ?? '';
   } catch (error) {
     // Every value here came out of JSON; this one alone cannot be written back as JSON.
     if (error instanceof RangeError) return null;

@@ -49,6 +49,13 @@ describe('the detail of a line', () => {
     expect(detailOf(line('egress', { host: 'h', port: 45_877 }), 7).facts[2]).toEqual(['Port', '45877']);
   });
 
+  it('has all digits of a number that JavaScript rounds', () => {
+    const call = line('tool_call', { tool_name: 'find', arguments: { ids: [0] } });
+    const { arguments: given, line: whole } = detailOf(call.replace('[0]', '[1234567890123456789]'), 7);
+    expect(given).toMatchObject({ text: '{\n  "ids": [\n    1234567890123456789\n  ]\n}' });
+    expect(whole).toMatchObject({ text: expect.stringContaining('1234567890123456789') });
+  });
+
   it('has the line itself where it is damaged, cut to what is shown', () => {
     const detail = detailOf(`{${'x'.repeat(2_000_000)}`, 7);
     expect(detail.line.kind === 'text' ? [detail.line.text.length, detail.line.more] : null).toEqual([

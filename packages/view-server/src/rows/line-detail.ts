@@ -1,5 +1,6 @@
 /** Lays out one line of a trace for the side panel. */
 
+import { type Digits, digitsBelow, exactJson } from '@svc/kit/exact-json.ts';
 import { shownCount } from '@svc/kit/shown-values.ts';
 import type { JsonObject } from '@svc/protocol/json-object.ts';
 import { mostShown, type ShownText, shownText } from '@svc/protocol/shown-text.ts';
@@ -18,14 +19,16 @@ export function detailOf(line: string, row: number): LineDetail {
     return { row, eventId: null, facts: [], arguments: null, edit: null, texts, line: shownText(line) };
   }
   const edit = editOf(event, row);
+  const digits = digitsIn(line);
+  const given = digits === undefined ? undefined : digitsBelow(digits, '/arguments');
   return {
     row,
     eventId: textOrNull(event['event_id'], 128),
     facts: factsOf(event),
-    arguments: edit === null && 'arguments' in event ? jsonText(event['arguments'], null) : null,
+    arguments: edit === null && 'arguments' in event ? jsonText(event['arguments'], null, given) : null,
     edit,
     texts: textsOf(event),
-    line: jsonText(event, line),
+    line: jsonText(event, line, digits),
   };
 }
 
@@ -80,8 +83,20 @@ function textsOf(event: JsonObject): LineDetail['texts'] {
   return [...found, { label: 'The driver asked again', isWhy: false, text: shownText(lines.join('\n')) }];
 }
 
+/** Of the numbers in a line that can be shown whole. */
+function digitsIn(line: string): Digits | undefined {
+  if (line.length > mostShown) return undefined;
+  try {
+    return exactJson(line)?.digits;
+  } catch (error) {
+    // It nests too deep.
+    if (error instanceof RangeError) return undefined;
+    throw error;
+  }
+}
+
 /** The JSON of a value; the line itself where that is too long. */
-function jsonText(value: unknown, line: string | null): ShownText {
-  const text = (line === null || line.length <= mostShown ? prettyJson(value) : null) ?? line;
+function jsonText(value: unknown, line: string | null, digits: Digits | undefined): ShownText {
+  const text = (line === null || line.length <= mostShown ? prettyJson(value, digits) : null) ?? line;
   return text === null ? { kind: 'none', why: 'It nests too deep to be shown.' } : shownText(text);
 }
