@@ -256,7 +256,7 @@ describe('what a command prints', () => {
 
 describe('what stands beside the packages', () => {
   it.each([
-    ['artifacts', 30],
+    ['artifacts', 20],
     ['bench', 50],
     ['test/support', 70],
   ])('says in each file what it is for: %s', (folder, least) => {

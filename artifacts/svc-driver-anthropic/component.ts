@@ -1,9 +1,9 @@
 /** The driver for the Messages API as a component. */
 
 import { driverExport } from '@svc/guest/driver.ts';
+import { openDriver } from '@svc/guest/provider/messages/messages-driver.ts';
 import { guestPorts } from '@svc/guest/provider/guest-ports.ts';
 import { runBlocking } from '@svc/guest/provider/steps.ts';
-import { openDriver } from './anthropic-driver.ts';
 
 const driver = openDriver();
 

@@ -1,9 +1,9 @@
 /** The driver that plays scripts as a component. */
 
 import { driverExport } from '@svc/guest/driver.ts';
+import { openDriver } from '@svc/guest/provider/script/script-driver.ts';
 import { guestPorts } from '@svc/guest/provider/guest-ports.ts';
 import { runBlocking } from '@svc/guest/provider/steps.ts';
-import { openDriver } from './script-driver.ts';
 
 const driver = openDriver();
 

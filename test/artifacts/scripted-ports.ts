@@ -1,11 +1,10 @@
 import type { DriverRequest, DriverResponse } from '@svc/guest/driver.ts';
-import type { PostRequest } from '@svc/guest/http.ts';
 import type { DriverNote } from '@svc/guest/provider/driver-notes.ts';
-import type { DriverCode, DriverPorts, ProviderAnswer } from '@svc/guest/provider/driver-ports.ts';
+import type { DriverCode, DriverPorts, PostRequest, ProviderAnswer } from '@svc/guest/provider/driver-ports.ts';
 import { runBlocking, runWaiting } from '@svc/guest/provider/steps.ts';
 import { RequestFailure } from '@svc/guest/request-failure.ts';
-import { openDriver as openMessagesDriver } from '../../artifacts/svc-driver-anthropic/anthropic-driver.ts';
-import { openDriver as openChatDriver } from '../../artifacts/svc-driver-openai/openai-driver.ts';
+import { openDriver as openMessagesDriver } from '@svc/guest/provider/messages/messages-driver.ts';
+import { openDriver as openChatDriver } from '@svc/guest/provider/chat/chat-driver.ts';
 
 /** What the next POST comes to: a response, or the failure to get one. */
 export type ScriptedPost = RequestFailure | ScriptedResponse;

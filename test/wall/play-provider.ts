@@ -4,8 +4,8 @@ import * as z from 'zod';
 
 import type { DriverResponse } from '@svc/guest/driver.ts';
 import { RequestFailure } from '@svc/guest/request-failure.ts';
-import { openDriver as openMessagesDriver } from '../../artifacts/svc-driver-anthropic/anthropic-driver.ts';
-import { openDriver as openChatDriver } from '../../artifacts/svc-driver-openai/openai-driver.ts';
+import { openDriver as openMessagesDriver } from '@svc/guest/provider/messages/messages-driver.ts';
+import { openDriver as openChatDriver } from '@svc/guest/provider/chat/chat-driver.ts';
 import {
   blocking,
   driverRequest,

@@ -5,8 +5,12 @@ import { systemClock } from '@svc/kit/system-clock.ts';
 import type { Component, ComponentGrants } from './component.ts';
 import { CompileCache, type ComponentSource } from './compiler/compile-cache.ts';
 import { Compiler } from './compiler/compiler.ts';
-import type { Loading } from './component-instance.ts';
+import { ComponentInstance } from './component-instance.ts';
 import { HostedComponent } from './hosted-component.ts';
+import { isInProcessLog } from './in-process/answers.ts';
+import { InProcessInstance } from './in-process/in-process-instance.ts';
+import type { Instance } from './instance.ts';
+import type { ConnectionRules } from './outbound/outbound-http.ts';
 
 export interface ComponentHostOptions {
   /** Holds compiled components; made when missing, safe to delete. `~/.svc/cache`. */
@@ -27,43 +31,49 @@ export interface ComponentHost {
   close(): Promise<void>;
 }
 
-interface Prepared {
-  readonly glueSha256: string;
-  readonly loading: Loading;
-}
-
 export function createComponentHost(options: ComponentHostOptions): ComponentHost {
   const { cacheDir, packageRoot, onCompile, resolver } = options;
   const compiler = new Compiler(packageRoot);
   const cache = new CompileCache(cacheDir, compiler, onCompile);
   const open = new Set<HostedComponent>();
 
-  async function prepare(source: ComponentSource, grants: ComponentGrants): Promise<Prepared> {
-    const transpiled = await cache.load(source);
-    const codeCache = await cache.codeCache(transpiled);
-    const { glue, glueSha256, imports, modules } = transpiled;
-    const { env, tellsOutput = false } = grants;
-    return { glueSha256, loading: { glue, imports, codeCache, modules, env, tellsOutput, seed: randomSeed() } };
+  /** In a process of its own. */
+  function openComponent(source: ComponentSource, grants: ComponentGrants): Instance {
+    const { preopens, maxMemoryBytes, imports: mode = live, env, tellsOutput = false } = grants;
+    let made = '';
+    return new ComponentInstance({
+      packageRoot,
+      preopens,
+      maxMemoryBytes,
+      mode,
+      outbound: rulesOf(grants),
+      onCodeCache: (data) => cache.keepCodeCache(made, data),
+      load: async () => {
+        const transpiled = await cache.load(source);
+        const codeCache = await cache.codeCache(transpiled);
+        const { glue, glueSha256, imports, modules } = transpiled;
+        made = glueSha256;
+        return { glue, imports, codeCache, modules, env, tellsOutput, seed: randomSeed() };
+      },
+    });
   }
+
+  const rulesOf = (grants: ComponentGrants): ConnectionRules => ({
+    grants,
+    ...(resolver === undefined ? {} : { resolver }),
+  });
 
   return {
     open(source, grants) {
-      const { preopens, maxMemoryBytes, imports: mode = live } = grants;
-      let glueSha256 = '';
+      const { maxMemoryBytes, imports: mode = live } = grants;
+      const { code } = source;
       const component: HostedComponent = new HostedComponent({
-        instance: {
-          packageRoot,
-          preopens,
-          maxMemoryBytes,
-          mode,
-          outbound: { grants, ...(resolver === undefined ? {} : { resolver }) },
-          onCodeCache: (data) => cache.keepCodeCache(glueSha256, data),
-        },
-        prepare: async () => {
-          const prepared = await prepare(source, grants);
-          glueSha256 = prepared.glueSha256;
-          return prepared.loading;
-        },
+        mode,
+        // A recording of a component is played by that component.
+        open: (log) =>
+          code === undefined || (log !== null && !isInProcessLog(log))
+            ? openComponent(source, grants)
+            : new InProcessInstance({ open: code, outbound: rulesOf(grants), mode, maxMemoryBytes }),
         onClose: () => open.delete(component),
       });
       open.add(component);

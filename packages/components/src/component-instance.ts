@@ -17,7 +17,9 @@ import {
 import { filesystemGuard } from './filesystem-guard.ts';
 import { firstGivenDescriptor } from './message-bytes.ts';
 import { readGuestMessage } from './guest-messages.ts';
-import { ComponentParted, type ImportMode, loggedPlaceholder, parseImportLog } from './import-log.ts';
+import { type ImportMode, parseImportLog, withoutPlaceholder } from './import-log.ts';
+import type { Instance, InstanceCall } from './instance.ts';
+import { ComponentParted, partedAt } from './parted.ts';
 import { NodeProcess, type NodeProcessEnd } from './node-process.ts';
 import { type ConnectionRules, OutboundHttp } from './outbound/outbound-http.ts';
 
@@ -25,6 +27,8 @@ const megabyte = 1024 * 1024;
 /** Beside what `limits.memory` grants: the script that links a component, its code, and values on their way. */
 const heapMegabytes = 128;
 const largestHeapMegabytes = 1_024;
+/** For the engine to read the core modules, which takes milliseconds. */
+const engineLimitMs = 120_000;
 /** A value on its way lies there twice: as it is and as bytes. */
 const transferMegabytes = (2 * valueLimitBytes) / megabyte;
 
@@ -35,6 +39,8 @@ export interface InstanceOptions {
   readonly maxMemoryBytes: number;
   /** Where imports get their answers. */
   readonly mode: ImportMode;
+  /** Gives what the instance is made of, the compiler's work included. Rejects with a `ComponentFault`. */
+  readonly load: () => Promise<Loading>;
   /** Given what the engine made of the glue, once, when the load message brought none. */
   readonly onCodeCache: (data: Uint8Array) => void;
 }
@@ -42,30 +48,14 @@ export interface InstanceOptions {
 /** All but what the instance knows by itself. */
 export type Loading = Omit<LoadMessage, 'kind' | 'directories' | 'maxMemoryBytes' | 'mode'>;
 
-interface InstanceCall {
-  readonly interface: string;
-  readonly function: string;
-  readonly args: readonly unknown[];
-  readonly host: HostFunctions;
-  /** Called when the guest begins and ends to wait for an answer of the runtime. */
-  readonly onRuntimeWait: (waits: boolean) => void;
-  /** Receives at the end of a call what its imports answered, where that is recorded; null when it was too much. */
-  readonly onLog: (log: string | null) => void;
-  /** What is played during the call; undefined where nothing is, and for what `link` was given. */
-  readonly log: string | undefined;
-}
-
 interface Pending {
   readonly call: InstanceCall | null;
   readonly resolve: (value: unknown) => void;
   readonly reject: (fault: ComponentFault | ComponentParted) => void;
 }
 
-/**
- * One instance in a process of its own. `compile` comes first, then `link`, then calls, one at a time. The first fault ends it: whatever is
- * under way rejects with that fault, and so does everything after.
- */
-export class ComponentInstance {
+/** One instance in a process of its own. */
+export class ComponentInstance implements Instance {
   readonly #process: NodeProcess | null;
   readonly #directories: readonly GivenDirectory[];
   readonly #options: InstanceOptions;
@@ -112,19 +102,28 @@ export class ComponentInstance {
     return this.#fault;
   }
 
-  /** Whether it is loading or in a call. */
   get busy(): boolean {
     return this.#pending !== null;
   }
 
-  /** Has the engine read the core modules; nothing of the guest runs. Rejects with `unavailable` for what it does not take. */
-  async compile(loading: Loading): Promise<void> {
-    const { maxMemoryBytes, mode } = this.#options;
-    const directories = this.#directories;
-    await this.#exchange({ kind: 'load', ...loading, maxMemoryBytes, mode, directories }, null);
+  /** Has the engine read the core modules, the compiler's work included. */
+  async prepare(): Promise<void> {
+    const loading = await this.#options.load().catch((fault: unknown) => {
+      this.end(fault instanceof ComponentFault ? fault : new ComponentFault('unavailable', 'it was not prepared'));
+      throw fault;
+    });
+    const timer = setTimeout(() => {
+      this.end(new ComponentFault('unavailable', 'the component cannot start: the engine takes too long to read it'));
+    }, engineLimitMs);
+    try {
+      const { maxMemoryBytes, mode } = this.#options;
+      const directories = this.#directories;
+      await this.#exchange({ kind: 'load', ...loading, maxMemoryBytes, mode, directories }, null);
+    } finally {
+      clearTimeout(timer);
+    }
   }
 
-  /** Makes the instance, over the log of its start and first call where that is played. Rejects with `unavailable` when it cannot be linked or its start code fails. */
   async link(log: string | undefined): Promise<void> {
     this.#played = log;
     await this.#exchange({ kind: 'link', ...(log === undefined ? {} : { log }) }, null);
@@ -183,13 +182,12 @@ export class ComponentInstance {
     if (mode.kind !== 'recorded' || log === undefined) return;
     // What comes from there is a stranger's word.
     const isKept = log !== null && log.length <= mode.maxBytes;
-    const { credential } = outbound.grants;
-    const told = isKept && credential !== undefined ? log.replaceAll(credential.placeholder, loggedPlaceholder) : log;
-    this.#pending?.call?.onLog(isKept ? told : null);
+    this.#pending?.call?.onLog(isKept ? withoutPlaceholder(log, outbound.grants.credential?.placeholder) : null);
   }
 
   #part(departure: Extract<GuestMessage, { readonly kind: 'parted' }>): void {
-    const parted = partedAt(departure, this.#played);
+    const { at, asked, args } = departure;
+    const parted = partedAt(parseImportLog(this.#played ?? '[]')?.[at], asked, parsedArgs(args));
     this.#pending?.reject(parted);
     this.end(new ComponentFault('canceled', 'the component left its log'));
   }
@@ -208,7 +206,6 @@ export class ComponentInstance {
     if (this.#fault === null) this.#process?.send({ kind: 'answer', value });
   }
 
-  /** Ends the process, busy or not, and with it what the component held open. Harmless when it has ended. */
   end(fault: ComponentFault): void {
     if (this.#fault !== null) return;
     this.#fault = fault;
@@ -217,24 +214,9 @@ export class ComponentInstance {
     this.#pending?.reject(fault);
   }
 
-  /** Settles once the process is gone. */
   async ended(): Promise<void> {
     await this.#ended;
   }
-}
-
-/** What a component does where its log has something else. */
-function partedAt(
-  { at, asked, args }: Extract<GuestMessage, { readonly kind: 'parted' }>,
-  log: string | undefined,
-): ComponentParted {
-  const expected = parseImportLog(log ?? '[]')?.[at];
-  if (asked === null)
-    return new ComponentParted(null, `ends where the recording goes on with ${expected?.[0] ?? 'more'}`);
-  if (expected === undefined) return new ComponentParted(asked, 'is asked once more than in the recording');
-  const [name, recorded] = expected;
-  if (name !== asked) return new ComponentParted(asked, `is asked where the recording has ${name}`);
-  return new ComponentParted(asked, 'is asked with other arguments', { recorded, now: parsedArgs(args) });
 }
 
 /** A stranger's code runs in that process: what is no JSON stays text. */

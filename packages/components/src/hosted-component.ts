@@ -2,23 +2,22 @@
 
 import { CallDeadline } from './call-deadline.ts';
 import { type Component, type ComponentCall, ComponentFault } from './component.ts';
-import { ComponentInstance, type InstanceOptions, type Loading } from './component-instance.ts';
-import { ComponentParted, type ImportLog } from './import-log.ts';
+import type { ImportLog, ImportMode } from './import-log.ts';
+import type { Instance, InstanceCall } from './instance.ts';
+import { ComponentParted } from './parted.ts';
 
 interface HostedOptions {
-  readonly instance: InstanceOptions;
-  /** Gives what an instance is made of, the compiler's work included. Rejects with a `ComponentFault`. */
-  readonly prepare: () => Promise<Loading>;
+  /** Where imports get their answers. */
+  readonly mode: ImportMode;
+  /** Makes an instance, with the log of its start and first call where that is played. */
+  readonly open: (log: string | null) => Instance;
   readonly onClose: () => void;
 }
-
-/** For the engine to read the core modules, which takes milliseconds. */
-const engineLimitMs = 120_000;
 
 interface Live {
   /** Of the instances of this component, from 1. */
   readonly number: number;
-  readonly instance: ComponentInstance;
+  readonly instance: Instance;
   /** The part in which nothing of the guest runs: reading, compiling, the start of the process. */
   readonly prepared: Promise<void>;
   readonly loaded: Promise<void>;
@@ -54,7 +53,7 @@ export class HostedComponent implements Component {
   }
 
   get #isPlayed(): boolean {
-    return this.#options.instance.mode.kind === 'played';
+    return this.#options.mode.kind === 'played';
   }
 
   async call(call: ComponentCall): Promise<unknown> {
@@ -110,7 +109,7 @@ export class HostedComponent implements Component {
     } finally {
       live.isPlaying = false;
       const { imports } = call;
-      if (imports?.kind === 'recorded' && this.#options.instance.mode.kind === 'recorded')
+      if (imports?.kind === 'recorded' && this.#options.mode.kind === 'recorded')
         imports.keep({ instance: live.number, log: kept });
       if (live.instance.fault !== null && this.#live === live) this.#live = null;
     }
@@ -128,8 +127,8 @@ export class HostedComponent implements Component {
   }
 
   #start(played: ImportLog | null = null): Live {
-    const instance = new ComponentInstance(this.#options.instance);
-    const prepared = this.#prepare(instance);
+    const instance = this.#options.open(played?.log ?? null);
+    const prepared = instance.prepare();
     this.#instances += 1;
     const live: Live = {
       number: played?.instance ?? this.#instances,
@@ -149,23 +148,6 @@ export class HostedComponent implements Component {
     return live;
   }
 
-  async #prepare(instance: ComponentInstance): Promise<void> {
-    const loading = await this.#options.prepare().catch((fault: unknown) => {
-      instance.end(fault instanceof ComponentFault ? fault : new ComponentFault('unavailable', 'it was not prepared'));
-      throw fault;
-    });
-    const timer = setTimeout(() => {
-      instance.end(
-        new ComponentFault('unavailable', 'the component cannot start: the engine takes too long to read it'),
-      );
-    }, engineLimitMs);
-    try {
-      await instance.compile(loading);
-    } finally {
-      clearTimeout(timer);
-    }
-  }
-
   async close(): Promise<void> {
     this.#closed = true;
     for (const waiting of [this.#running, ...this.#queue.splice(0)]) waiting?.reject(canceled());
@@ -180,7 +162,7 @@ export class HostedComponent implements Component {
 async function callWithin(
   call: ComponentCall,
   { instance, loaded }: Live,
-  logs: Pick<Parameters<ComponentInstance['call']>[0], 'log' | 'onLog'>,
+  logs: Pick<InstanceCall, 'log' | 'onLog'>,
 ): Promise<unknown> {
   const deadline = new CallDeadline(call.deadlineMs, () => {
     instance.end(new ComponentFault('deadline', `the component did not return within ${call.deadlineMs} ms`));

@@ -103,20 +103,15 @@ export type ImportMode =
 /** Stands in logs for the placeholder of a credential, which is another one in each session. */
 export const loggedPlaceholder = 'svc-key';
 
-/** A component that is run again asks for something else than it did. */
-export class ComponentParted extends Error {
-  /** The import that it asks for; null where it ends, or is called, and the log goes another way. */
-  readonly asked: string | null;
-  /** What is different, as a clause. */
-  readonly problem: string;
-  /** The arguments of the import, where they differ: as recorded and now. */
-  readonly args: { readonly recorded: unknown; readonly now: unknown } | null;
+/** Headers whose values no log holds. */
+export const hiddenHeads: ReadonlySet<string> = new Set([
+  'authorization',
+  'cookie',
+  'set-cookie',
+  'proxy-authorization',
+]);
 
-  constructor(asked: string | null, problem: string, args: ComponentParted['args'] = null) {
-    super(problem);
-    this.name = 'ComponentParted';
-    this.asked = asked;
-    this.problem = problem;
-    this.args = args;
-  }
+/** A log as it is kept: a placeholder is that of all sessions. */
+export function withoutPlaceholder(log: string, placeholder: string | undefined): string {
+  return placeholder === undefined ? log : log.replaceAll(placeholder, loggedPlaceholder);
 }

@@ -37,10 +37,11 @@ async function compileBy(program: string): Promise<void> {
     preopens: [],
     mode: { kind: 'live' },
     maxMemoryBytes: 1024 * 1024,
+    load: () => Promise.resolve(loading),
     onCodeCache: () => {},
   });
   try {
-    await instance.compile(loading);
+    await instance.prepare();
   } finally {
     await instance.ended();
   }

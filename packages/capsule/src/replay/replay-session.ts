@@ -2,7 +2,7 @@
 
 import { hookDeclaration } from '@svc/artifacts/manifest/hook-declaration.ts';
 import type { Component } from '@svc/components/component.ts';
-import { ComponentParted } from '@svc/components/import-log.ts';
+import { ComponentParted } from '@svc/components/parted.ts';
 import { Diagnostic, DiagnosticList } from '@svc/kit/diagnostics/diagnostic.ts';
 import { isSystemError } from '@svc/kit/diagnostics/system-reason.ts';
 import { systemClock } from '@svc/kit/system-clock.ts';

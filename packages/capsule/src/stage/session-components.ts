@@ -41,17 +41,32 @@ type DriverExtras = Pick<ComponentGrants, 'credential' | 'onExchange'> & {
   readonly endpoint: EndpointGrant | null;
 };
 
+type ComponentSource = Parameters<ComponentHost['open']>[0];
+
 type EndpointGrant = Parameters<typeof formatDestination>[0];
 
 /** Where the host finds the component of an artifact. */
-export function componentSource(artifact: InstalledArtifact): Parameters<ComponentHost['open']>[0] {
+export function componentSource(artifact: InstalledArtifact): ComponentSource {
   return {
     name: artifact.entry.name,
     wasm: () => artifact.read('component.wasm'),
     // The store has held the bytes to the hash of their archive.
     sha256: null,
     ...(artifact.compiledDir === null ? {} : { precompiledDir: artifact.compiledDir }),
+    ...ownCodeOf(artifact),
   };
+}
+
+/** The bundled drivers are part of this program, and run in it. */
+const ownCode: Readonly<Record<string, NonNullable<ComponentSource['code']>>> = {
+  'svc-driver-openai': async () => (await import('@svc/guest/provider/chat/chat-driver.ts')).openDriver(),
+  'svc-driver-anthropic': async () => (await import('@svc/guest/provider/messages/messages-driver.ts')).openDriver(),
+  'svc-driver-script': async () => (await import('@svc/guest/provider/script/script-driver.ts')).openDriver(),
+};
+
+function ownCodeOf({ origin, entry }: InstalledArtifact): Pick<ComponentSource, 'code'> {
+  const code = origin === 'bundled' && Object.hasOwn(ownCode, entry.name) ? ownCode[entry.name] : undefined;
+  return code === undefined ? {} : { code };
 }
 
 /** The components of one session, each under the grants of its artifact. */

@@ -3,6 +3,8 @@
 import { createHash } from 'node:crypto';
 import { join } from 'node:path';
 import { cachedDataVersionTag } from 'node:v8';
+
+import type { DriverCode } from '@svc/guest/provider/driver-ports.ts';
 import { sha256Hex, sha256Shape } from '@svc/kit/sha256.ts';
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import { replaceFile } from '@svc/kit/files/replace-file.ts';
@@ -27,6 +29,8 @@ export interface ComponentSource {
   readonly sha256: string | null;
   /** A directory that `compileComponent` wrote for this component. */
   readonly precompiledDir?: string;
+  /** Opens what this component was built from and is run in its place, in the process of the host. Only for what comes with the package. */
+  readonly code?: () => Promise<DriverCode>;
 }
 
 const digestBytes = 32;

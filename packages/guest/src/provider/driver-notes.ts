@@ -1,7 +1,5 @@
 /** Notes what a driver's answer has no place for, for the host that it runs in (docs/drivers.md "Notes"). */
 
-import { log } from '../log.ts';
-
 /** What is noted. A host that does not know a note passes over it. */
 export type DriverNote =
   /** The driver waits now, and asks again then: for the `attempt`-th time of `of`. */
@@ -15,9 +13,4 @@ export type DriverNote =
 export interface CachedTokens {
   readonly read?: number;
   readonly write?: number;
-}
-
-/** Writes a note as a line of standard error. */
-export function writeNote(note: DriverNote): void {
-  log(`svc-note: ${JSON.stringify(note)}`);
 }

@@ -1,7 +1,6 @@
 /** Says what the bundled drivers need of the world around them. */
 
 import type { DriverRequest, DriverResponse } from '../driver.ts';
-import type { PostRequest } from '../http.ts';
 import type { DriverNote } from './driver-notes.ts';
 import type { Steps } from './steps.ts';
 
@@ -9,6 +8,13 @@ import type { Steps } from './steps.ts';
 export interface ReplySink {
   emitText(text: string): void;
   emitThinking(text: string): void;
+}
+
+export interface PostRequest {
+  readonly url: string;
+  readonly headers: readonly (readonly [name: string, value: string])[];
+  /** Parts that follow each other; text goes out as UTF-8. */
+  readonly body: string | readonly (string | Uint8Array)[];
 }
 
 /** The head of what a provider answers, and the way to its body. */

@@ -3,7 +3,7 @@
 import { emitText, emitThinking } from '../chunks.ts';
 import { sleep } from '../clock.ts';
 import { post } from '../http.ts';
-import { writeNote } from './driver-notes.ts';
+import { log } from '../log.ts';
 import type { DriverPorts } from './driver-ports.ts';
 
 /** The ports of a driver that runs as a component. */
@@ -26,6 +26,6 @@ export const guestPorts: DriverPorts = {
     };
   },
   sleep,
-  note: writeNote,
+  note: (note) => log(`svc-note: ${JSON.stringify(note)}`),
   now: () => Date.now(),
 };

@@ -1,9 +1,8 @@
 /** Carries out one turn at a provider: sends the request, tries again where that is allowed, and reads the reply. */
 
 import type { DriverResponse, ToolDefinition } from '../driver.ts';
-import type { PostRequest } from '../http.ts';
 import type { CachedTokens } from './driver-notes.ts';
-import type { DriverPorts, ProviderAnswer, ReplySink } from './driver-ports.ts';
+import type { DriverPorts, PostRequest, ProviderAnswer, ReplySink } from './driver-ports.ts';
 import { EventSource, type ServerSentEvent } from './event-source.ts';
 import { openBody, type ReadPiece } from './reply-body.ts';
 import type { OfferedTools } from './refused-tools.ts';

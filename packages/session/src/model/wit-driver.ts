@@ -33,7 +33,7 @@ export function encodeWitRequest(request: InferenceRequest, surroundings: Driver
   return {
     model: request.model,
     endpoint: surroundings.endpoint,
-    apiKey: surroundings.apiKeyPlaceholder,
+    apiKey: surroundings.apiKeyPlaceholder ?? null,
     config: JSON.stringify(surroundings.config),
     system: request.system,
     messages: request.messages.map(encodeMessage),
@@ -43,7 +43,7 @@ export function encodeWitRequest(request: InferenceRequest, surroundings: Driver
       inputSchema: JSON.stringify(inputSchema),
     })),
     maxTokens: Math.min(request.maxTokens, mostTokens),
-    continuationId: request.continuationId,
+    continuationId: request.continuationId ?? null,
   };
 }
 
@@ -114,7 +114,7 @@ export function encodeBlock(block: ContentBlock): Variant {
     case 'text':
       return { tag: 'text', val: block.text };
     case 'thinking':
-      return { tag: 'thinking', val: { text: block.text, signature: block.signature } };
+      return { tag: 'thinking', val: { text: block.text, signature: block.signature ?? null } };
     case 'tool_call':
       return { tag: 'tool-call', val: { id: block.id, name: block.name, input: inputText(block) } };
   }

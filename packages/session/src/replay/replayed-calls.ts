@@ -1,6 +1,7 @@
 /** Runs the components of a recorded session again, answers their imports from the recording, and compares what comes of it. */
 
-import { ComponentParted, type ImportLog } from '@svc/components/import-log.ts';
+import { type ImportLog } from '@svc/components/import-log.ts';
+import { ComponentParted } from '@svc/components/parted.ts';
 import type { Crossing, Inside, Port } from '../gate/gate.ts';
 import { encode } from './journal-lines.ts';
 import { differenceSince, type Divergence } from './asked-again.ts';

@@ -2,7 +2,7 @@
 
 import { isUtf8 } from 'node:buffer';
 
-import type { ImportLogEntry, LoggedValue } from '../../import-log.ts';
+import { hiddenHeads, type ImportLogEntry, type LoggedValue } from '../../import-log.ts';
 import { HostObject } from '../retained.ts';
 
 /** Numbers the things that a component has handles of. */
@@ -76,9 +76,6 @@ function textOf(value: LoggedValue | undefined): string {
 function isList(value: LoggedValue): value is readonly LoggedValue[] {
   return Array.isArray(value);
 }
-
-/** Whose values no log holds. */
-const hiddenHeads: ReadonlySet<string> = new Set(['authorization', 'cookie', 'set-cookie', 'proxy-authorization']);
 
 /** An entry of a log without the values of headers that carry a credential: what was received as such is left out, what is sent is named alone. */
 export function withoutCredentials([name, args, outcome]: ImportLogEntry): ImportLogEntry {

@@ -1,7 +1,7 @@
 /** Reads the content of a scripted response. */
 
-import type { ContentBlock } from '@svc/guest/driver.ts';
-import { isObject, type JsonObject } from '@svc/guest/json.ts';
+import type { ContentBlock } from '../../driver.ts';
+import { isObject, type JsonObject } from '../../json.ts';
 import type { Entry } from './script-entry.ts';
 
 /** The `content` of a response: a list of blocks, empty allowed. */

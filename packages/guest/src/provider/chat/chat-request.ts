@@ -1,6 +1,6 @@
 /** Makes the body of a request to the Chat Completions API, and reads the settings of its driver. */
 
-import { argumentsText, textOf, ToolCallPairs, toolCallsIn } from '@svc/guest/provider/conversation.ts';
+import { argumentsText, textOf, ToolCallPairs, toolCallsIn } from '../conversation.ts';
 import {
   anyBodyExcept,
   extraHeaders,
@@ -11,15 +11,15 @@ import {
   wholeNumberBetween,
   withExtraBody,
   withExtraHeaders,
-} from '@svc/guest/provider/driver-config.ts';
-import type { ConfigOf } from '@svc/guest/provider/driver-config.ts';
-import type { ContentBlock, DriverRequest, Message, ToolDefinition } from '@svc/guest/driver.ts';
-import type { PostRequest } from '@svc/guest/http.ts';
-import { isOf } from '@svc/guest/provider/companions.ts';
-import { bodyWith, type EncodedConversation, type MessageEncoder } from '@svc/guest/provider/kept-conversation.ts';
-import { chatCompletions, providerUrl } from '@svc/guest/provider/provider-url.ts';
-import type { ToolNames } from '@svc/guest/provider/tool-names.ts';
-import type { JsonObject } from '@svc/guest/json.ts';
+} from '../driver-config.ts';
+import type { ConfigOf } from '../driver-config.ts';
+import type { ContentBlock, DriverRequest, Message, ToolDefinition } from '../../driver.ts';
+import type { PostRequest } from '../driver-ports.ts';
+import { isOf } from '../companions.ts';
+import { bodyWith, type EncodedConversation, type MessageEncoder } from '../kept-conversation.ts';
+import { chatCompletions, providerUrl } from '../provider-url.ts';
+import type { ToolNames } from '../tool-names.ts';
+import type { JsonObject } from '../../json.ts';
 import { companionsOf } from './reply-companions.ts';
 
 const configKeys = {

@@ -1,14 +1,14 @@
 /** Puts the chunks of a Chat Completions stream together into one response. */
 
-import type { ContentBlock, DriverResponse, Usage } from '@svc/guest/driver.ts';
-import type { CachedTokens } from '@svc/guest/provider/driver-notes.ts';
-import type { ReplySink } from '@svc/guest/provider/driver-ports.ts';
-import type { ServerSentEvent } from '@svc/guest/provider/event-source.ts';
-import { isError, isSpoken, notAnObject, reportedFailure } from '@svc/guest/provider/reported-error.ts';
-import type { ReplyReader } from '@svc/guest/provider/provider-turn.ts';
-import { stopReasonOf } from '@svc/guest/provider/stop-reason.ts';
-import type { ToolNames } from '@svc/guest/provider/tool-names.ts';
-import { countIn, isObject, listIn, objectIn, parseJson, textIn, type JsonObject } from '@svc/guest/json.ts';
+import type { ContentBlock, DriverResponse, Usage } from '../../driver.ts';
+import type { CachedTokens } from '../driver-notes.ts';
+import type { ReplySink } from '../driver-ports.ts';
+import type { ServerSentEvent } from '../event-source.ts';
+import { isError, isSpoken, notAnObject, reportedFailure } from '../reported-error.ts';
+import type { ReplyReader } from '../provider-turn.ts';
+import { stopReasonOf } from '../stop-reason.ts';
+import type { ToolNames } from '../tool-names.ts';
+import { countIn, isObject, listIn, objectIn, parseJson, textIn, type JsonObject } from '../../json.ts';
 import { ReplyCompanions } from './reply-companions.ts';
 import { ToolCallPieces } from './tool-call-pieces.ts';
 

@@ -1,9 +1,9 @@
 /** What servers give with a reply and its calls, and want back with them: thoughts, signed or not. */
 
-import type { ContentBlock, ThinkingBlock } from '@svc/guest/driver.ts';
-import { isObject, listIn, objectIn, textIn, type JsonObject } from '@svc/guest/json.ts';
-import { carried, carriedBy } from '@svc/guest/provider/companions.ts';
-import { isPlainId } from '@svc/guest/provider/conversation.ts';
+import type { ContentBlock, ThinkingBlock } from '../../driver.ts';
+import { isObject, listIn, objectIn, textIn, type JsonObject } from '../../json.ts';
+import { carried, carriedBy } from '../companions.ts';
+import { isPlainId } from '../conversation.ts';
 
 /** Spellings of the thoughts themselves. A server that sends both sends the same text twice. */
 const spellings = ['reasoning_content', 'reasoning'] as const;

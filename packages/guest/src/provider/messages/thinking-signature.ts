@@ -1,9 +1,9 @@
 /** Carries what a provider signs of its thinking from one turn to the next. */
 
-import type { ContentBlock, DriverResponse, ThinkingBlock } from '@svc/guest/driver.ts';
-import { textIn, type JsonObject } from '@svc/guest/json.ts';
-import { carried, carriedBy, isCarried } from '@svc/guest/provider/companions.ts';
-import { isPlainId } from '@svc/guest/provider/conversation.ts';
+import type { ContentBlock, DriverResponse, ThinkingBlock } from '../../driver.ts';
+import { textIn, type JsonObject } from '../../json.ts';
+import { carried, carriedBy, isCarried } from '../companions.ts';
+import { isPlainId } from '../conversation.ts';
 
 const redactedMark = 'redacted_thinking:';
 

@@ -1,16 +1,16 @@
 /** Puts the events of a Messages stream together into one response. */
 
-import type { ContentBlock, DriverResponse, ToolCallBlock, Usage } from '@svc/guest/driver.ts';
-import type { CachedTokens } from '@svc/guest/provider/driver-notes.ts';
-import type { ReplySink } from '@svc/guest/provider/driver-ports.ts';
-import type { ServerSentEvent } from '@svc/guest/provider/event-source.ts';
-import { RequestFailure } from '@svc/guest/request-failure.ts';
-import { argumentsText, isWhole, withoutRepeats } from '@svc/guest/provider/call-arguments.ts';
-import { isError, isSpoken, notAnObject, reportedFailure } from '@svc/guest/provider/reported-error.ts';
-import { stopReasonOf } from '@svc/guest/provider/stop-reason.ts';
-import type { ReplyReader } from '@svc/guest/provider/provider-turn.ts';
-import type { ToolNames } from '@svc/guest/provider/tool-names.ts';
-import { countIn, isObject, listIn, objectIn, parseJson, textIn, type JsonObject } from '@svc/guest/json.ts';
+import type { ContentBlock, DriverResponse, ToolCallBlock, Usage } from '../../driver.ts';
+import type { CachedTokens } from '../driver-notes.ts';
+import type { ReplySink } from '../driver-ports.ts';
+import type { ServerSentEvent } from '../event-source.ts';
+import { RequestFailure } from '../../request-failure.ts';
+import { argumentsText, isWhole, withoutRepeats } from '../call-arguments.ts';
+import { isError, isSpoken, notAnObject, reportedFailure } from '../reported-error.ts';
+import { stopReasonOf } from '../stop-reason.ts';
+import type { ReplyReader } from '../provider-turn.ts';
+import type { ToolNames } from '../tool-names.ts';
+import { countIn, isObject, listIn, objectIn, parseJson, textIn, type JsonObject } from '../../json.ts';
 import { redactedThinking } from './thinking-signature.ts';
 
 interface PartialBlock {

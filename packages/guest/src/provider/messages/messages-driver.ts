@@ -1,11 +1,11 @@
 /** Runs one turn of a conversation at a server of the Messages API. */
 
-import type { DriverCode } from '@svc/guest/provider/driver-ports.ts';
-import { giverOf } from '@svc/guest/provider/companions.ts';
-import { ConversationKeeper } from '@svc/guest/provider/kept-conversation.ts';
-import { runProviderTurn } from '@svc/guest/provider/provider-turn.ts';
-import { RefusedTools } from '@svc/guest/provider/refused-tools.ts';
-import { aliasToolNames, withOwnArguments } from '@svc/guest/provider/tool-names.ts';
+import type { DriverCode } from '../driver-ports.ts';
+import { giverOf } from '../companions.ts';
+import { ConversationKeeper } from '../kept-conversation.ts';
+import { runProviderTurn } from '../provider-turn.ts';
+import { RefusedTools } from '../refused-tools.ts';
+import { aliasToolNames, withOwnArguments } from '../tool-names.ts';
 import { MessagesReply } from './messages-reply.ts';
 import { mergedTurns } from './messages-conversation.ts';
 import { cacheMarks, messagesRequest, readMessagesConfig } from './messages-request.ts';

@@ -5,8 +5,8 @@ import {
   driverRequest,
   events,
   ScriptedPorts,
-} from '../../test/artifacts/scripted-ports.ts';
-import type { ContentBlock, DriverRequest, Message } from '@svc/guest/driver.ts';
+} from '../../../../../test/artifacts/scripted-ports.ts';
+import type { ContentBlock, DriverRequest, Message } from '../../driver.ts';
 
 const user: Message = { tag: 'user', val: [{ tag: 'text', val: 'look' }] };
 const call = (id: string, beside: object = {}, inside: object = {}, index = 0): object => ({

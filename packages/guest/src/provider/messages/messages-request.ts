@@ -10,14 +10,14 @@ import {
   wholeNumberBetween,
   withExtraBody,
   withExtraHeaders,
-} from '@svc/guest/provider/driver-config.ts';
-import type { ConfigOf } from '@svc/guest/provider/driver-config.ts';
-import type { DriverRequest } from '@svc/guest/driver.ts';
-import type { PostRequest } from '@svc/guest/http.ts';
-import { bodyWith, type EncodedConversation } from '@svc/guest/provider/kept-conversation.ts';
-import { messages, providerUrl } from '@svc/guest/provider/provider-url.ts';
-import type { ToolNames } from '@svc/guest/provider/tool-names.ts';
-import type { JsonObject } from '@svc/guest/json.ts';
+} from '../driver-config.ts';
+import type { ConfigOf } from '../driver-config.ts';
+import type { DriverRequest } from '../../driver.ts';
+import type { PostRequest } from '../driver-ports.ts';
+import { bodyWith, type EncodedConversation } from '../kept-conversation.ts';
+import { messages, providerUrl } from '../provider-url.ts';
+import type { ToolNames } from '../tool-names.ts';
+import type { JsonObject } from '../../json.ts';
 import { cacheMark } from './messages-conversation.ts';
 
 const leastThinkingBudget = 1024;

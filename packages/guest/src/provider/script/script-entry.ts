@@ -1,6 +1,6 @@
 /** Reads the values of one entry of a script, and says which key is wrong. */
 
-import { countIn, type JsonObject } from '@svc/guest/json.ts';
+import { countIn, type JsonObject } from '../../json.ts';
 
 /** One entry of a script while it is read: finds values of the right type or says in one line which key is wrong. */
 export class Entry {

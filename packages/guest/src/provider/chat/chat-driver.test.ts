@@ -5,9 +5,9 @@ import {
   driverRequest,
   events,
   ScriptedPorts,
-} from '../../test/artifacts/scripted-ports.ts';
-import type { ContentBlock, Message } from '@svc/guest/driver.ts';
-import { RequestFailure } from '@svc/guest/request-failure.ts';
+} from '../../../../../test/artifacts/scripted-ports.ts';
+import type { ContentBlock, Message } from '../../driver.ts';
+import { RequestFailure } from '../../request-failure.ts';
 
 const delta = (value: object, finish: string | null = null): object => ({
   choices: [{ index: 0, delta: value, finish_reason: finish }],

@@ -1,7 +1,12 @@
 import { describe, expect, it } from 'vitest';
 
-import { askMessages as infer, driverRequest, events, ScriptedPorts } from '../../test/artifacts/scripted-ports.ts';
-import type { ContentBlock, Message } from '@svc/guest/driver.ts';
+import {
+  askMessages as infer,
+  driverRequest,
+  events,
+  ScriptedPorts,
+} from '../../../../../test/artifacts/scripted-ports.ts';
+import type { ContentBlock, Message } from '../../driver.ts';
 
 const start = { type: 'message_start', message: { usage: { input_tokens: 9, output_tokens: 1 } } };
 const opened = (index: number, content_block: object): object => ({

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 
-import { blocking, driverRequest, ScriptedPorts } from '../../test/artifacts/scripted-ports.ts';
-import type { DriverResponse } from '@svc/guest/driver.ts';
+import { blocking, driverRequest, ScriptedPorts } from '../../../../../test/artifacts/scripted-ports.ts';
+import type { DriverResponse } from '../../driver.ts';
 import { openDriver } from './script-driver.ts';
 
 const configOf = (text: string): string => JSON.stringify({ script: 'demo.yaml', script_text: text });

@@ -1,9 +1,9 @@
 /** Answers in the place of a model with the responses of a script. */
 
-import { anyText, readDriverConfig } from '@svc/guest/provider/driver-config.ts';
-import type { DriverRequest, DriverResponse } from '@svc/guest/driver.ts';
-import type { DriverCode, DriverPorts } from '@svc/guest/provider/driver-ports.ts';
-import { type Steps, waitFor } from '@svc/guest/provider/steps.ts';
+import { anyText, readDriverConfig } from '../driver-config.ts';
+import type { DriverRequest, DriverResponse } from '../../driver.ts';
+import type { DriverCode, DriverPorts } from '../driver-ports.ts';
+import { type Steps, waitFor } from '../steps.ts';
 import { readScript, type ScriptedResponse } from './script.ts';
 
 const configKeys = {

@@ -1,8 +1,8 @@
 /** Puts tool calls together that a stream brings in pieces. */
 
-import type { ToolCallBlock } from '@svc/guest/driver.ts';
-import { countIn, isObject, objectIn, textIn, type JsonObject } from '@svc/guest/json.ts';
-import { argumentsText, isWhole, sameArguments, withoutRepeats } from '@svc/guest/provider/call-arguments.ts';
+import type { ToolCallBlock } from '../../driver.ts';
+import { countIn, isObject, objectIn, textIn, type JsonObject } from '../../json.ts';
+import { argumentsText, isWhole, sameArguments, withoutRepeats } from '../call-arguments.ts';
 import { type CallCompanions, noCompanions, withPiece } from './reply-companions.ts';
 
 /** A call with what came beside it. */

@@ -1,10 +1,10 @@
 /** Writes a conversation as the Messages API has it, with the places up to which the provider is to keep it in its cache. */
 
-import { argumentsText, textOf, ToolCallPairs } from '@svc/guest/provider/conversation.ts';
-import type { ContentBlock, Message } from '@svc/guest/driver.ts';
-import { isOf } from '@svc/guest/provider/companions.ts';
-import type { MessageEncoder } from '@svc/guest/provider/kept-conversation.ts';
-import type { ToolNames } from '@svc/guest/provider/tool-names.ts';
+import { argumentsText, textOf, ToolCallPairs } from '../conversation.ts';
+import type { ContentBlock, Message } from '../../driver.ts';
+import { isOf } from '../companions.ts';
+import type { MessageEncoder } from '../kept-conversation.ts';
+import type { ToolNames } from '../tool-names.ts';
 import { thinkingForProvider } from './thinking-signature.ts';
 
 /** What asks the provider to keep everything up to a block. */

@@ -2,8 +2,8 @@
 
 import { parseDocument, type Document } from 'yaml';
 
-import type { ContentBlock, StopReason, Usage } from '@svc/guest/driver.ts';
-import { isObject, type JsonObject } from '@svc/guest/json.ts';
+import type { ContentBlock, StopReason, Usage } from '../../driver.ts';
+import { isObject, type JsonObject } from '../../json.ts';
 import { readContent } from './script-content.ts';
 import { Entry } from './script-entry.ts';
 
