@@ -254,6 +254,11 @@ describe('the list of what is not stopped', () => {
       'A driver that is a component also reaches the origin of inference.endpoint, which network allow need not name.',
     ]);
     expect(added('sealed', { preopens: [driver] })).toEqual([]);
+    const bundled = { ...driver, artifact: 'svc-driver-openai' };
+    expect(added('sealed', { preopens: [bundled], staged_runtime: ['svc-driver-openai@1.0.0'] })).toEqual([
+      'A driver that is a component also reaches the origin of inference.endpoint, which network allow need not name.',
+      'A driver that comes with svc runs in the process of svc: limits.memory bounds what comes in answer to one of its calls, and not that process.',
+    ]);
     expect(added('sealed', { preopens: [{ ...driver, runtime: 'tool' }], staged_runtime: ['d@1.0.0'] })).toEqual([]);
   });
 

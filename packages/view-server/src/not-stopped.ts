@@ -1,6 +1,7 @@
 /** Says what a session can do although its grants might suggest otherwise. */
 
 import { isInterpreter } from '@svc/kit/interpreters.ts';
+import { bundledDrivers } from '@svc/artifacts/manifest/names.ts';
 import type { ScopeObject } from '@svc/artifacts/grants/scope-object.ts';
 import type { HeldLimit } from '@svc/protocol/held-limit.ts';
 import { impliedCommands } from '@svc/sandbox/closure/profiles.ts';
@@ -214,13 +215,20 @@ const everywhere: readonly Gap[] = [
   },
   {
     text: 'A driver that is a component also reaches the origin of inference.endpoint, which network allow need not name.',
-    // A driver that is a program is no artifact.
-    when: ({ preopens, staged_runtime: staged }) =>
-      preopens.some(
-        ({ runtime, artifact }) => runtime === 'driver' && staged.some((name) => name.startsWith(`${artifact}@`)),
-      ),
+    when: (scope) => driversOf(scope).length > 0,
+  },
+  {
+    text: 'A driver that comes with svc runs in the process of svc: limits.memory bounds what comes in answer to one of its calls, and not that process.',
+    when: (scope) => driversOf(scope).some((name) => (bundledDrivers as readonly string[]).includes(name)),
   },
 ];
+
+/** Drivers that are artifacts; one that is a program is none. */
+function driversOf({ preopens, staged_runtime: staged }: ScopeObject): readonly string[] {
+  return preopens.flatMap(({ runtime, artifact }) =>
+    runtime === 'driver' && staged.some((name) => name.startsWith(`${artifact}@`)) ? [artifact] : [],
+  );
+}
 
 /** What a session with this scope does not keep anybody from, as sentences, those about its interpreters first. */
 export function notStopped(scope: ScopeObject): readonly string[] {

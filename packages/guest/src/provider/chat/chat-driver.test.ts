@@ -290,6 +290,30 @@ describe('tool calls', () => {
     expect(response.content).toEqual([toolCall('', '{"a":1}')]);
   });
 
+  it('cost no more than their length, whatever comes with each piece', () => {
+    const piece = (at: number): object =>
+      delta({
+        tool_calls: [
+          { index: 0, id: `c${at}`, function: { name: 'look', arguments: at === 0 ? '{"a":"' : 'x'.repeat(200) } },
+        ],
+      });
+    const pieces = Array.from({ length: 20_000 }, (_, at) => piece(at));
+    const end = delta({ tool_calls: [{ index: 0, function: { arguments: '"}' } }] }, 'tool_calls');
+    const [block] = played(...pieces, end).response.content;
+    expect(block?.tag === 'tool-call' ? block.val.input.length : 0).toBe(8 + 19_999 * 200);
+  });
+
+  it('are refused where a reply has more of them than any that is meant', () => {
+    const many = Array.from({ length: 1_025 }, (_, index) => ({
+      index,
+      id: `c${index}`,
+      function: { name: 'look', arguments: '{}' },
+    }));
+    expect(() => played(delta({ tool_calls: many }), stop)).toThrow(
+      'the provider sent a reply of more than 1024 tool calls',
+    );
+  });
+
   it('disappear when the token limit cut them off', () => {
     const { response } = played(
       delta({ content: 'I will look' }),

@@ -130,6 +130,18 @@ describe('what a server gives with a call goes back with it', () => {
     ]);
   });
 
+  it('and costs no more than its length', () => {
+    const keys = Object.fromEntries(Array.from({ length: 50_000 }, (_, at) => [`k${at}`, at]));
+    const detail = (more: object): object => ({ reasoning_details: [{ type: 'reasoning.text', index: 0, ...more }] });
+    const pieces = Array.from({ length: 20_000 }, () => detail({ text: 'x' }));
+    const [, message] = sent([replied(detail({ ...keys, text: '' }), ...pieces, call('c1'))]);
+    const [joined] = (message?.['reasoning_details'] ?? []) as readonly {
+      readonly k9: number;
+      readonly text: string;
+    }[];
+    expect([joined?.k9, joined?.text.length]).toEqual([9, 20_000]);
+  });
+
   it('never to another model or another origin', () => {
     const id = 'x'.repeat(65);
     const reply = replied(

@@ -37,7 +37,8 @@ interface GivenCall extends CallCompanions {
 export class ReplyCompanions {
   #spelling: string | null = null;
   #message: JsonObject = {};
-  readonly #details: JsonObject[] = [];
+  /** The pieces of each entry: they are joined once, at the end. */
+  readonly #details: JsonObject[][] = [];
 
   /** A piece of the message, whole or a part. */
   add(piece: JsonObject): void {
@@ -50,7 +51,7 @@ export class ReplyCompanions {
   blockOf(giver: string, thinking: string, calls: readonly GivenCall[]): ThinkingBlock | null {
     const given = {
       ...(this.#spelling === null ? {} : { as: this.#spelling }),
-      ...(this.#details.length === 0 ? {} : { details: this.#details }),
+      ...(this.#details.length === 0 ? {} : { details: this.#details.map(joinedDetail) }),
       ...(isEmpty(this.#message) ? {} : { message: this.#message }),
       ...(calls.every((call) => isEmpty(call.call) && isEmpty(call.function)) ? {} : { calls }),
     };
@@ -64,15 +65,19 @@ export class ReplyCompanions {
   /** Streams bring an entry in pieces, each with its place in the list. */
   #addDetail(detail: JsonObject): void {
     const last = this.#details.at(-1);
-    if (last === undefined || !isSameDetail(last, detail)) {
-      this.#details.push(detail);
-      return;
-    }
-    const texts = ['text', 'summary'].filter((key) => typeof last[key] === 'string' && typeof detail[key] === 'string');
-    const joined = Object.fromEntries(texts.map((key) => [key, textIn(last, key) + textIn(detail, key)]));
-    const news = Object.fromEntries(Object.entries(detail).filter(([, value]) => value !== null));
-    this.#details.splice(-1, 1, { ...last, ...news, ...joined });
+    const [first] = last ?? [];
+    if (last === undefined || first === undefined || !isSameDetail(first, detail)) this.#details.push([detail]);
+    else last.push(detail);
   }
+}
+
+function joinedDetail([first = {}, ...more]: readonly JsonObject[]): JsonObject {
+  const news = more.flatMap((piece) => Object.entries(piece).filter(([, value]) => value !== null));
+  const texts = ['text', 'summary'].flatMap((key) => {
+    const pieces = [first, ...more].map((piece) => piece[key]).filter((text) => typeof text === 'string');
+    return pieces.length === 0 ? [] : [[key, pieces.join('')] as const];
+  });
+  return Object.fromEntries([...Object.entries(first), ...news, ...texts]);
 }
 
 function isSameDetail(last: JsonObject, detail: JsonObject): boolean {

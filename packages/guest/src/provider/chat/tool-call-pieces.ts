@@ -2,7 +2,14 @@
 
 import type { ToolCallBlock } from '../../driver.ts';
 import { countIn, isObject, objectIn, textIn, type JsonObject } from '../../json.ts';
-import { argumentsText, isWhole, sameArguments, withoutRepeats } from '../call-arguments.ts';
+import {
+  ArgumentsSoFar,
+  argumentsText,
+  checkParts,
+  isWhole,
+  sameArguments,
+  withoutRepeats,
+} from '../call-arguments.ts';
 import { type CallCompanions, noCompanions, withPiece } from './reply-companions.ts';
 
 /** A call with what came beside it. */
@@ -14,7 +21,7 @@ interface PartialCall {
   readonly index: number | null;
   id: string;
   name: string;
-  input: string;
+  readonly input: ArgumentsSoFar;
   given: CallCompanions;
 }
 
@@ -37,25 +44,28 @@ export class ToolCallPieces {
     const piece = readPiece(entry);
     const call = this.#callOf(piece);
     if (call === null) {
-      this.#calls.push({ ...piece, given: withPiece(noCompanions, entry) });
+      const input = new ArgumentsSoFar();
+      input.add(piece.input);
+      this.#calls.push({ ...piece, input, given: withPiece(noCompanions, entry) });
+      checkParts(this.#calls.length, 'tool calls');
       return;
     }
     call.given = withPiece(call.given, entry);
     call.id ||= piece.id;
     // Some servers repeat the whole name in every piece, or the whole call at its end.
     if (call.name !== piece.name) call.name += piece.name;
-    if (!repeats(call.input, piece.input)) call.input += piece.input;
+    if (!repeats(call.input, piece.input)) call.input.add(piece.input);
   }
 
   /** Whether there is a call, and the arguments of each are whole: nothing of them was cut off. */
   get areWhole(): boolean {
-    return this.#calls.length > 0 && this.#calls.every(({ input }) => isWhole(argumentsText(input)));
+    return this.#calls.length > 0 && this.#calls.every(({ input }) => isWhole(argumentsText(input.text)));
   }
 
   /** The calls in the order in which they began. No arguments at all read as `{}`. */
   finish(): readonly GivenCall[] {
     return withoutRepeats(
-      this.#calls.map(({ id, name, input, given }) => ({ id, name, input: argumentsText(input), given })),
+      this.#calls.map(({ id, name, input, given }) => ({ id, name, input: argumentsText(input.text), given })),
     );
   }
 
@@ -69,8 +79,8 @@ export class ToolCallPieces {
 }
 
 /** Looked at where the piece is about as long as all before it: a stream of small ones costs no more than its length. */
-function repeats(before: string, piece: string): boolean {
-  return piece.length * 4 >= before.length && isWhole(before) && sameArguments(before, piece);
+function repeats(before: ArgumentsSoFar, piece: string): boolean {
+  return piece.length * 4 >= before.text.length && before.isWhole && sameArguments(before.text, piece);
 }
 
 function readPiece(entry: JsonObject): Piece {
@@ -84,13 +94,13 @@ function readPiece(entry: JsonObject): Piece {
   };
 }
 
-function beginsAnother(call: PartialCall, piece: Piece): boolean {
-  if (piece.name === '' || call.name === '') return false;
-  const otherId = piece.id !== '' && call.id !== '' && piece.id !== call.id;
+function beginsAnother({ id, name, input }: PartialCall, piece: Piece): boolean {
+  if (piece.name === '' || name === '') return false;
+  const otherId = piece.id !== '' && id !== '' && piece.id !== id;
   // Without an index only the id distinguishes calls. Some servers that give an index make a new id for every piece.
-  if (otherId && (piece.index === null || call.input === '' || isWhole(call.input))) return true;
-  if (piece.input === '' || !isWhole(call.input)) return false;
-  if (piece.name !== call.name) return true;
-  const goesOn = argumentsText(call.input) === '{}' || sameArguments(call.input, piece.input);
+  if (otherId && (piece.index === null || input.text === '' || input.isWhole)) return true;
+  if (piece.input === '' || !input.isWhole) return false;
+  if (piece.name !== name) return true;
+  const goesOn = argumentsText(input.text) === '{}' || sameArguments(input.text, piece.input);
   return piece.index === null && piece.id === '' ? true : !goesOn;
 }

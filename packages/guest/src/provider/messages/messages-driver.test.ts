@@ -387,6 +387,11 @@ describe('a reply that goes wrong', () => {
     );
   });
 
+  it('fails where it has more blocks than any that is meant', () => {
+    const many = Array.from({ length: 1_025 }, (_, index) => opened(index, { type: 'text', text: '' }));
+    expect(() => played(start, ...many)).toThrow('the provider sent a reply of more than 1024 blocks');
+  });
+
   it('fails when a delta belongs to no block', () => {
     expect(() => {
       const ports = new ScriptedPorts({ pieces: events(start, delta(4, { type: 'text_delta', text: 'x' })) });

@@ -5,7 +5,7 @@ import type { CachedTokens } from '../driver-notes.ts';
 import type { ReplySink } from '../driver-ports.ts';
 import type { ServerSentEvent } from '../event-source.ts';
 import { RequestFailure } from '../../request-failure.ts';
-import { argumentsText, isWhole, withoutRepeats } from '../call-arguments.ts';
+import { argumentsText, checkParts, isWhole, withoutRepeats } from '../call-arguments.ts';
 import { isError, isSpoken, notAnObject, reportedFailure } from '../reported-error.ts';
 import { stopReasonOf } from '../stop-reason.ts';
 import type { ReplyReader } from '../provider-turn.ts';
@@ -121,6 +121,7 @@ export class MessagesReply implements ReplyReader {
     const type = textIn(start, 'type');
     const block = { index: index ?? this.#blocks.length, type, start, text: '', signature: textIn(start, 'signature') };
     this.#blocks.push(block);
+    checkParts(this.#blocks.length, 'blocks');
     this.#pieces += 1;
     if (type === 'text') this.#append(block, textIn(start, 'text'));
     if (type === 'thinking') this.#append(block, textIn(start, 'thinking'));
