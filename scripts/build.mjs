@@ -108,7 +108,7 @@ const programs = {
   name: 'svc',
   entry: 'packages/svc/src/program/main.ts',
   options: { ...options, plugins: [lateChildProcess, ownVersion, ...leavingOut(withoutParts)] },
-  sharedPackages: ['commander', 'picocolors'],
+  sharedPackages: ['commander', 'picocolors', 'yaml'],
   packagesOnDemand,
 };
 const bundleServers = async () =>

@@ -8,7 +8,7 @@ import { Compiler } from './compiler/compiler.ts';
 import { ComponentInstance } from './component-instance.ts';
 import { HostedComponent } from './hosted-component.ts';
 import { isInProcessLog } from './in-process/answers.ts';
-import { InProcessInstance } from './in-process/in-process-instance.ts';
+import { instanceInProcess } from './in-process/open-in-process.ts';
 import type { Instance } from './instance.ts';
 import type { ConnectionRules } from './outbound/outbound-http.ts';
 
@@ -65,7 +65,7 @@ export function createComponentHost(options: ComponentHostOptions): ComponentHos
 
   return {
     open(source, grants) {
-      const { maxMemoryBytes, imports: mode = live } = grants;
+      const { imports: mode = live } = grants;
       const { code } = source;
       const component: HostedComponent = new HostedComponent({
         mode,
@@ -73,7 +73,7 @@ export function createComponentHost(options: ComponentHostOptions): ComponentHos
         open: (log) =>
           code === undefined || (log !== null && !isInProcessLog(log))
             ? openComponent(source, grants)
-            : new InProcessInstance({ open: code, outbound: rulesOf(grants), mode, maxMemoryBytes }),
+            : instanceInProcess({ code, grants, resolver }),
         onClose: () => open.delete(component),
       });
       open.add(component);

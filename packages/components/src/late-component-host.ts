@@ -1,17 +1,26 @@
 /** Puts off reading the component host until a component is needed. */
 
-import { type Component, type ComponentCall, ComponentFault } from './component.ts';
+import { type Component, type ComponentCall, ComponentFault, type ComponentGrants } from './component.ts';
 import type { ComponentHost, ComponentHostOptions } from './component-host.ts';
+
+type OwnCode = NonNullable<Parameters<ComponentHost['open']>[0]['code']>;
 
 /** A `ComponentHost` whose code is loaded only when a component is first called or warmed: a capsule may wait for long. */
 export function createLateComponentHost(options: ComponentHostOptions): ComponentHost {
   let host: Promise<ComponentHost> | null = null;
   const makeHost = async (): Promise<ComponentHost> =>
     (await import('./component-host.ts')).createComponentHost(options);
+  const openHere = async (code: OwnCode, grants: ComponentGrants): Promise<Component> => {
+    const { openInProcess } = await import('./in-process/open-in-process.ts');
+    return openInProcess({ code, grants, resolver: options.resolver });
+  };
   const components: LateComponent[] = [];
   return {
     open(source, grants) {
-      const component = new LateComponent(async () => (await (host ??= makeHost())).open(source, grants));
+      const { code } = source;
+      const component = new LateComponent(async () =>
+        code === undefined ? (await (host ??= makeHost())).open(source, grants) : await openHere(code, grants),
+      );
       components.push(component);
       return component;
     },
