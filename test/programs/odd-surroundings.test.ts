@@ -1,5 +1,6 @@
 import { execFile, spawnSync } from 'node:child_process';
 import {
+  appendFileSync,
   chmodSync,
   chownSync,
   cpSync,
@@ -16,6 +17,8 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { expect, it, onTestFinished } from 'vitest';
 
+import { ArchivedFiles } from '@svc/artifacts/store/open-stored.ts';
+import { sha256Hex } from '@svc/kit/sha256.ts';
 import { type RunningRecord, writeRunningRecord } from '@svc/record/sessions/running-record.ts';
 import { liveRecord } from '../support/running-record.ts';
 
@@ -93,6 +96,20 @@ inference: { model: scripted, driver: { artifact: svc-driver-script, config: { s
   writeFileSync(join(folder, 'script.yaml'), '- content: [{ type: text, text: Done. }]\n  stop_reason: end_turn\n');
 }
 
+/** The same with the driver of a folder, which is a component, as each driver is that does not come with svc. */
+async function writeComponentCapsule(folder: string): Promise<void> {
+  writeCapsule(folder);
+  mkdirSync(join(folder, 'driver'));
+  const archive = join(root, 'dist/bundled/svc-driver-script/1.0.0/svc-driver-script-1.0.0.zip');
+  const files = new ArchivedFiles(archive, sha256Hex(readFileSync(archive)), null);
+  for (const name of ['svc.yaml', 'component.wasm'])
+    writeFileSync(join(folder, 'driver', name), await files.read(name));
+  appendFileSync(
+    join(folder, 'svc.yaml'),
+    'artifacts: [{ name: svc-driver-script, version: 1.0.0, runtime: driver, source: ./driver }]\n',
+  );
+}
+
 it('svc runs a manifest in a folder that it cannot write in, says where it keeps what it makes, and finds it there', async () => {
   const folder = freshFolder();
   const [capsule, home] = [join(folder, 'capsule'), join(folder, 'home')];
@@ -129,7 +146,7 @@ it('svc runs a manifest in a folder that it cannot write in, says where it keeps
 
 it('svc says how to lift a limit of the shell that leaves a component no memory', async () => {
   const folder = freshFolder();
-  writeCapsule(folder);
+  await writeComponentCapsule(folder);
   const line = `cd "$1" && ulimit -v 6000000 && exec "${process.execPath}" "${root}/bin/svc.cjs" run --task go`;
   const { code, stderr } = await sh(line, folder);
   expect(code).toBe(1);
@@ -178,7 +195,7 @@ const mayMount = spawnSync('unshare', ['-rm', 'true']).status === 0;
 it('svc says that there is no /bin/sh where a component is to be started (skipped without namespaces)', async (context) => {
   context.skip(!mayMount, 'needs a namespace of mounts');
   const folder = freshFolder();
-  writeCapsule(folder);
+  await writeComponentCapsule(folder);
   writeFileSync(join(folder, 'node'), '');
   const inside = [
     'cd "$1"',

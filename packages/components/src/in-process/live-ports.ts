@@ -10,6 +10,9 @@ import type { HeadAnswer, HttpErrorCode, RemoteAnswers, RemoteRequest } from '..
 
 type Head = Extract<HeadAnswer, { readonly kind: 'arrived' }>;
 
+/** For the end of a body that nobody reads on. */
+const endsWithinMs = 50;
+
 /** A response whose head has arrived. */
 export interface LiveResponse {
   readonly status: number;
@@ -82,7 +85,16 @@ export class LivePorts {
       }
       return null;
     };
-    return { status, headers, read, close: () => void this.#http.answer({ operation: 'close', exchange }) };
+    return { status, headers, read, close: () => void this.#release(exchange, isOver) };
+  }
+
+  /** Mostly only the end of the body is left, which comes at once: behind it the connection serves the next request. */
+  async #release(exchange: number, isOver: boolean): Promise<void> {
+    const waits = [{ exchange, event: 'body' }] as const;
+    if (!isOver && (await this.#ask({ operation: 'wait', waits, timeoutMs: endsWithinMs })).length > 0) {
+      await this.#ask({ operation: 'read', exchange, wait: false });
+    }
+    await this.#ask({ operation: 'close', exchange });
   }
 
   /** The next bytes, null at the end. */

@@ -72,7 +72,7 @@ describe('the payload of a hook', () => {
       turn: 1,
       model: 'm',
       content: [
-        { tag: 'thinking', val: { text: 'Hm.', signature: undefined } },
+        { tag: 'thinking', val: { text: 'Hm.', signature: null } },
         { tag: 'tool-call', val: { id: 'c1', name: 'read', input: '{"path":"a"}' } },
       ],
       stopReason: 'tool_call',

@@ -38,7 +38,7 @@ describe('a request for a component', () => {
           tag: 'assistant',
           val: [
             { tag: 'thinking', val: { text: 'hm', signature: 's' } },
-            { tag: 'thinking', val: { text: 'hm', signature: undefined } },
+            { tag: 'thinking', val: { text: 'hm', signature: null } },
             { tag: 'tool-call', val: { id: 'c1', name: 'bash', input: '{"command":"ls"}' } },
           ],
         },
@@ -50,14 +50,14 @@ describe('a request for a component', () => {
     });
   });
 
-  it('has undefined where an option is missing, and no more tokens than fit', () => {
+  it('has null where an option is missing, and no more tokens than fit', () => {
     const encoded = encodeWitRequest(
       { ...request, maxTokens: 10 ** 12 },
       { endpoint: '', apiKeyPlaceholder: undefined, config: {} },
     );
     expect(encoded).toMatchObject({
-      apiKey: undefined,
-      continuationId: undefined,
+      apiKey: null,
+      continuationId: null,
       maxTokens: 2_147_483_647,
       config: '{}',
     });
