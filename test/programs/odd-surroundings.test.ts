@@ -108,6 +108,10 @@ async function writeComponentCapsule(folder: string): Promise<void> {
     join(folder, 'svc.yaml'),
     'artifacts: [{ name: svc-driver-script, version: 1.0.0, runtime: driver, source: ./driver }]\n',
   );
+  // So that it is compiled.
+  expect(await sh(`cd "$1" && exec "${process.execPath}" "${root}/bin/svc.cjs" run --task go`, folder)).toMatchObject({
+    code: 0,
+  });
 }
 
 it('svc runs a manifest in a folder that it cannot write in, says where it keeps what it makes, and finds it there', async () => {

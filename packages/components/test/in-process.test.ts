@@ -214,7 +214,7 @@ describe('a driver in this process', () => {
     expect(logs.map(({ log }) => log)).toEqual([null, null]);
   });
 
-  it('is not what plays the recording of a component', async () => {
+  it('leaves the recording of a component to that component', async () => {
     const component = open(echo('http://127.0.0.1:1'), { imports: { kind: 'played' } });
     const log = '[["wasi:clocks/wall-clock#now",[],{"ok":null}]]';
     await expect(ask(component, { played: [{ instance: 1, log }] })).rejects.toThrow('the component is read');

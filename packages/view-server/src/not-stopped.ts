@@ -223,7 +223,7 @@ const everywhere: readonly Gap[] = [
   },
 ];
 
-/** Drivers that are artifacts; one that is a program is none. */
+/** The drivers that are artifacts. */
 function driversOf({ preopens, staged_runtime: staged }: ScopeObject): readonly string[] {
   return preopens.flatMap(({ runtime, artifact }) =>
     runtime === 'driver' && staged.some((name) => name.startsWith(`${artifact}@`)) ? [artifact] : [],

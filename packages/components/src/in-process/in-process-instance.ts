@@ -96,7 +96,7 @@ export class InProcessInstance implements Instance {
       if (this.#answers instanceof PlayedAnswers) this.#answers.finish();
       return witResponse(response);
     } catch (error) {
-      // A component has told these to its host by itself.
+      // The host ends the driver with these, as it ends a process.
       if (error instanceof ComponentFault || error instanceof ComponentParted) throw error;
       return { tag: 'err', val: wellFormed(error instanceof Error ? error.message : String(error)) };
     }
