@@ -387,7 +387,7 @@ describe('a reply that goes wrong', () => {
 
   it('fails where it has more blocks than any that is meant', () => {
     const block = opened(0, { type: 'text' });
-    expect(() => played(start, ...new Array<object>(1_025).fill(block))).toThrow('of more than 1024 blocks');
+    expect(() => played(start, ...Array.from({ length: 1_025 }, () => block))).toThrow('of more than 1024 blocks');
   });
 
   it('fails when a delta belongs to no block', () => {
