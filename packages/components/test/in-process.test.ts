@@ -176,6 +176,27 @@ describe('a driver in this process', () => {
     expect(new Set(bodies)).toEqual(new Set(['turn 1']));
   });
 
+  it('shows long text in the pieces of frames, and breaks off with a response that no session holds', async () => {
+    const shown: string[] = [];
+    const component = open(() =>
+      Promise.resolve(function* (_, ports) {
+        yield* waitFor(() => ports.emitText('x'.repeat(2.5 * 1024 * 1024)));
+        const text = 'x'.repeat(33 * 1024 * 1024);
+        return {
+          content: [{ tag: 'text', val: text }],
+          stopReason: { tag: 'end-turn' },
+          usage: null,
+          continuationId: null,
+        };
+      }),
+    );
+    await expect(ask(component, { shown })).rejects.toMatchObject({
+      kind: 'trap',
+      message: expect.stringContaining('more than 64 MiB'),
+    });
+    expect(shown.map(({ length }) => length / 1024 / 1024)).toEqual([1, 1, 0.5]);
+  });
+
   it('comes to the same when it is played, and says where it does not', async () => {
     const origin = await serve(answered, (_, response) => void response.writeHead(500).end());
     const logs: ImportLog[] = [];

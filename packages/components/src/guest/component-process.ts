@@ -16,7 +16,8 @@ import type { Imports } from './named-imports.ts';
 import { sockets } from './sockets.ts';
 import { OutputTail } from './streams.ts';
 import { beginHandingOver, limitMemory } from './retained.ts';
-import { camelCase, valueSize, ValueTooLarge } from './runtime-imports.ts';
+import { valueSize, ValueTooLarge } from '../value-size.ts';
+import { camelCase } from './runtime-imports.ts';
 
 type Call = Extract<HostMessage, { readonly kind: 'call' }>;
 type Function = (...args: readonly unknown[]) => unknown;

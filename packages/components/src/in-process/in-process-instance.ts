@@ -5,6 +5,7 @@ import type { DriverNote } from '@svc/guest/provider/driver-notes.ts';
 import type { DriverCode, DriverPorts, PostRequest, ProviderAnswer } from '@svc/guest/provider/driver-ports.ts';
 import { runWaiting } from '@svc/guest/provider/steps.ts';
 import { wellFormed, withWellFormedText } from '@svc/guest/text.ts';
+import { chunkPieces } from '@svc/protocol/chunk-pieces.ts';
 import { ComponentFault, type HostFunctions } from '../component.ts';
 import { outputFunction } from '../exchange.ts';
 import { hiddenHeads, type ImportMode, type LoggedValue, withoutPlaceholder } from '../import-log.ts';
@@ -12,6 +13,7 @@ import type { Instance, InstanceCall } from '../instance.ts';
 import { offeredInterface } from '../interface-versions.ts';
 import type { ConnectionRules } from '../outbound/outbound-http.ts';
 import { ComponentParted } from '../parted.ts';
+import { valueSize, ValueTooLarge } from '../value-size.ts';
 import { type Answers, liveAnswers, PlayedAnswers, RecordedAnswers } from './answers.ts';
 import { LivePorts, type LiveResponse } from './live-ports.ts';
 
@@ -94,10 +96,12 @@ export class InProcessInstance implements Instance {
       const steps = driver(withWellFormedText(request), this.#portsFor(host, answers));
       const response = withWellFormedText(await runWaiting(steps));
       if (this.#answers instanceof PlayedAnswers) this.#answers.finish();
+      valueSize(response);
       return witResponse(response);
     } catch (error) {
       // The host ends the driver with these, as it ends a process.
       if (error instanceof ComponentFault || error instanceof ComponentParted) throw error;
+      if (error instanceof ValueTooLarge) throw new ComponentFault('trap', error.message);
       return { tag: 'err', val: wellFormed(error instanceof Error ? error.message : String(error)) };
     }
   }
@@ -106,9 +110,12 @@ export class InProcessInstance implements Instance {
     const tell = (name: string, given: unknown): void => {
       if (this.#fault === null) (host[name] as ((given: unknown) => void) | undefined)?.(given);
     };
+    const show = (name: string, text: string): void => {
+      for (const piece of chunkPieces(wellFormed(text))) tell(name, piece);
+    };
     return {
-      emitText: (text) => tell(emitChunk, wellFormed(text)),
-      emitThinking: (text) => tell(emitThinkingChunk, wellFormed(text)),
+      emitText: (text) => show(emitChunk, text),
+      emitThinking: (text) => show(emitThinkingChunk, text),
       note: (note) => tell(outputFunction, noteLine(note)),
       post: async (request) => await this.#post(request, answers),
       sleep: async (milliseconds) =>

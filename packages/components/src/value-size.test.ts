@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 
-import { valueSize, ValueTooLarge } from './runtime-imports.ts';
+import { valueSize, ValueTooLarge } from './value-size.ts';
 
 it('valueSize counts texts, bytes and what holds them', () => {
   expect(valueSize({ text: 'abc', bytes: new Uint8Array(100), list: [1, 2n, null] })).toBe(48 * 7 + 6 + 256 + 100);
