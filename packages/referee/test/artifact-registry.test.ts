@@ -33,7 +33,7 @@ capabilities:
   shell: { allow: [git] }
   spawn: { allow: [helper, other] }
   env: { allow: [LANG] }
-  filesystem: { scope: out/, workdir_exec: true }`),
+  filesystem: { scope: out/, workdir_exec: true, host_read: [/opt/sdk] }`),
     );
     await publish(root, bytes);
     expect(await registryAt(root).resolve('child', '1.0.0')).toEqual({
@@ -52,6 +52,7 @@ capabilities:
           shellAllow: ['git'],
           spawnAllow: ['helper', 'other'],
           envAllow: ['LANG'],
+          hostRead: ['/opt/sdk'],
           filesystemScope: 'out',
           workdirExec: true,
           stateStores: ['child'],
