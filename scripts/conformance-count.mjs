@@ -56,7 +56,7 @@ export function unknownClauses(clauses, tests) {
  * @returns {string | undefined}
  */
 export function skipReason({ note, title }) {
-  return note ?? /\(skipped ([^)]+)\)/.exec(title)?.[1];
+  return note ?? /\(skipped:? ([^)]+)\)/.exec(title)?.[1];
 }
 
 /**

@@ -70,6 +70,7 @@ describe('skipReason', () => {
   it('gives the reason of the test, else the one in its title', () => {
     expect(skipReason({ ...skipped, title: 'reads', note: 'needs Linux' })).toBe('needs Linux');
     expect(skipReason({ ...skipped, title: 'reads (skipped without python3)' })).toBe('without python3');
+    expect(skipReason({ ...skipped, title: 'reads (skipped: needs go) > all' })).toBe('needs go');
   });
 
   it('gives nothing where neither says why', () => {
