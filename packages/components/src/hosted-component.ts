@@ -170,6 +170,7 @@ async function callWithin(
   deadline.run();
   try {
     await loaded;
+    if (call.signal.aborted) throw canceled();
     const [name, member] = splitExport(call.export);
     return await instance.call({
       interface: name,

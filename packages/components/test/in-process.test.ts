@@ -6,6 +6,7 @@ import { afterEach, describe, expect, it } from 'vitest';
 
 import type { DriverCode } from '@svc/guest/provider/driver-ports.ts';
 import { waitFor } from '@svc/guest/provider/steps.ts';
+import { RequestFailure } from '@svc/guest/request-failure.ts';
 import { Secret } from '@svc/kit/diagnostics/secret.ts';
 import type { Component, ComponentGrants } from '../src/component.ts';
 import { createComponentHost } from '../src/component-host.ts';
@@ -174,6 +175,38 @@ describe('a driver in this process', () => {
     reply = answered;
     expect(await ask(component)).toEqual(said('200 a é'));
     expect(new Set(bodies)).toEqual(new Set(['turn 1']));
+  });
+
+  it('makes no further request and waits for nothing once it was canceled', async () => {
+    const [stop, origin] = [new AbortController(), await serve(() => stop.abort())];
+    const went: string[] = [];
+    const component = open(() =>
+      Promise.resolve(function* (_, ports) {
+        for (let attempt = 1; attempt < 4; attempt += 1) {
+          went.push(`attempt ${attempt}`);
+          try {
+            yield* waitFor(() => ports.post({ url: origin, headers: [], body: '' }));
+          } catch (error) {
+            if (!(error instanceof RequestFailure)) throw error;
+            yield* waitFor(() => ports.sleep(1_000_000));
+          }
+        }
+        throw new Error('it goes on');
+      }),
+    );
+    await expect(ask(component, { signal: stop.signal })).rejects.toMatchObject({ kind: 'canceled' });
+    await new Promise((resolve) => setImmediate(resolve));
+    expect(went).toEqual(['attempt 1']);
+  });
+
+  it('cannot be called where it cannot be read, and is read anew at the next call', async () => {
+    let reads = 0;
+    const component = open(() => {
+      reads += 1;
+      return reads === 1 ? Promise.reject(new Error('too many open files')) : echo('http://127.0.0.1:1')();
+    });
+    await expect(ask(component)).rejects.toMatchObject({ kind: 'unavailable' });
+    expect(await ask(component)).toMatchObject({ tag: 'err' });
   });
 
   it('shows long text in the pieces of frames, and breaks off with a response that no session holds', async () => {

@@ -17,6 +17,9 @@ import { valueSize, ValueTooLarge } from '../value-size.ts';
 import { type Answers, liveAnswers, PlayedAnswers, RecordedAnswers } from './answers.ts';
 import { LivePorts, type LiveResponse } from './live-ports.ts';
 
+/** In bytes: of an answer some parts are kept as values, which are larger than their text. */
+const longestAnswer = 128 * 1024 * 1024;
+
 interface InProcessOptions {
   /** Opens the code of the driver, which keeps what it knows of its conversation to itself. */
   readonly open: () => Promise<DriverCode>;
@@ -39,7 +42,7 @@ export class InProcessInstance implements Instance {
   constructor(options: InProcessOptions) {
     const { mode, outbound, maxMemoryBytes } = options;
     this.#options = options;
-    this.#ports = new LivePorts(outbound, maxMemoryBytes);
+    this.#ports = new LivePorts(outbound, Math.min(maxMemoryBytes, longestAnswer));
     this.#answers = answersOf(mode);
   }
 
@@ -52,7 +55,13 @@ export class InProcessInstance implements Instance {
   }
 
   async prepare(): Promise<void> {
-    this.#driver = await this.#options.open();
+    try {
+      this.#driver = await this.#options.open();
+    } catch (error) {
+      const reason = error instanceof Error ? error.message : String(error);
+      this.end(new ComponentFault('unavailable', `the driver cannot be read: ${reason}`));
+      throw this.#fault;
+    }
   }
 
   async link(log: string | undefined): Promise<void> {

@@ -43,6 +43,7 @@ export class LivePorts {
   /** Sends a request whole. Throws `RequestFailure` when no response comes. */
   async post({ url, headers, body }: PostRequest): Promise<LiveResponse> {
     // What follows a # is for who asks, and is not sent.
+    this.#checkOpen();
     const address = /^(https?):\/\/([^/?#]+)([^#]*)/i.exec(url);
     if (address === null) throw new Error(`${url} is not an http or https address`);
     const [, scheme = '', authority = '', rest = ''] = address;
@@ -117,11 +118,12 @@ export class LivePorts {
   }
 
   async sleep(milliseconds: number): Promise<void> {
+    this.#checkOpen();
     const { signal } = this.#ended;
     await new Promise<void>((resolve, reject) => {
       const end = (): void => {
         clearTimeout(timer);
-        reject(new ComponentFault('canceled', 'the call was canceled'));
+        reject(canceled());
       };
       const timer = setTimeout(
         () => {
@@ -134,6 +136,10 @@ export class LivePorts {
     });
   }
 
+  #checkOpen(): void {
+    if (this.#ended.signal.aborted) throw canceled();
+  }
+
   /** Unix milliseconds. */
   now(): number {
     return systemClock.now();
@@ -144,6 +150,10 @@ export class LivePorts {
     this.#ended.abort();
     this.#http.close();
   }
+}
+
+function canceled(): ComponentFault {
+  return new ComponentFault('canceled', 'the call was canceled');
 }
 
 function broken({ tag }: HttpErrorCode): Error {

@@ -19,8 +19,9 @@ function unwrapped(input: string): string {
   return typeof value === 'string' ? value : input;
 }
 
-/** JSON without the white space between its parts. */
+/** JSON without the white space between its parts; what is long stays as it is. */
 function compact(json: string): string {
+  if (json.length > longestCompared) return json;
   return json.replace(/("[^"\\]*(?:\\.[^"\\]*)*")|\s+/g, '$1');
 }
 
@@ -66,6 +67,7 @@ export class ArgumentsSoFar {
   }
 }
 
+const longestCompared = 1024 * 1024;
 const emptyBefore = /^\s*\{\s*\}(?=\s*\{)/;
 
 /** Arguments as they are meant: none read as `{}`, `{}` before others counts for nothing, and an object inside a JSON text is taken out. */

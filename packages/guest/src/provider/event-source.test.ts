@@ -44,6 +44,12 @@ describe('the events of a stream', () => {
     );
   });
 
+  it('end with more lines of no event, or more values in one, than any that is meant', () => {
+    expect(() => datas('x\n'.repeat(65_537), 'data: a\n\n')).toThrow('more than 65536 lines that are of no event');
+    expect(datas('x\n'.repeat(65_536), 'data: a\n\n')).toEqual(['a']);
+    expect(() => datas(`data: [${'{},'.repeat(600_000)}0]\n\n`)).toThrow('JSON of over a million values');
+  });
+
   it('may not be endless', () => {
     const pieces = Array.from({ length: 17 }, () => 'x'.repeat(1024 * 1024));
     expect(() => datas('data: ', ...pieces)).toThrow(RequestFailure);

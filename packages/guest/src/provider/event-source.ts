@@ -6,6 +6,9 @@ import { RequestFailure } from '../request-failure.ts';
 
 const longestEvent = 16 * 1024 * 1024;
 const mostStray = 16 * 1024;
+const mostStrayLines = 65_536;
+const shortEvent = 1024 * 1024;
+const mostValues = 1024 * 1024;
 /** What servers send as data to keep a connection open. */
 const signOfLife = /^\s*(?:$|:|(?:""|null|\[?(?:ping|pong|keep-?alive|heartbeat)\]?)\s*$)/i;
 
@@ -23,25 +26,29 @@ export class EventSource {
   readonly #ready: ServerSentEvent[] = [];
   readonly #stray: string[] = [];
   #strayRoom = mostStray;
-  #overflow = false;
+  #strayLines = 0;
+  /** What no stream that is meant has. */
+  #excess: string | null = null;
   readonly #parser = createParser({
     maxBufferSize: longestEvent,
     onEvent: ({ event, data }) => {
-      if (!signOfLife.test(data)) this.#ready.push({ type: event ?? '', data });
+      if (holdsTooMuch(data)) this.#excess ??= tooMuch;
+      else if (!signOfLife.test(data)) this.#ready.push({ type: event ?? '', data });
     },
     onError: ({ type, line = '' }: ParseError) => {
-      this.#overflow ||= type === 'max-buffer-size-exceeded';
+      if (type === 'max-buffer-size-exceeded') this.#excess ??= 'an event of over 16 Mi characters';
+      this.#strayLines += 1;
+      if (this.#strayLines > mostStrayLines) this.#excess ??= `more than ${mostStrayLines} lines that are of no event`;
       this.#strayRoom -= line.length + 1;
       if (type === 'unknown-field' && this.#strayRoom >= 0) this.#stray.push(line);
     },
   });
 
-  /** The events that a piece completes. Throws `RequestFailure` behind the last of them when one event passes 16 Mi characters. */
+  /** The events that a piece completes. Throws `RequestFailure` behind the last of them when the stream has more than any that is meant. */
   *push(piece: string): Generator<ServerSentEvent, void, void> {
     this.#parser.feed(piece);
     yield* this.#ready.splice(0);
-    if (this.#overflow)
-      throw new RequestFailure('the provider sent an event of over 16 Mi characters', { transient: false });
+    if (this.#excess !== null) throw new RequestFailure(`the provider sent ${this.#excess}`, { transient: false });
   }
 
   /** The event that the end of the stream completes. */
@@ -54,4 +61,16 @@ export class EventSource {
   get stray(): string {
     return this.#stray.join('\n');
   }
+}
+
+const tooMuch = 'JSON of over a million values';
+
+/** Whether JSON has so many values that they would fill the memory, each of them being larger than its text. */
+function holdsTooMuch(json: string): boolean {
+  return json.length > shortEvent && (json.match(/[{[,]/g)?.length ?? 0) > mostValues;
+}
+
+/** Throws `RequestFailure` for what no reader may parse. */
+export function checkWhole(json: string): void {
+  if (holdsTooMuch(json)) throw new RequestFailure(`the provider sent ${tooMuch}`, { transient: false });
 }

@@ -78,6 +78,13 @@ describe('a turn at a provider', () => {
     expect(run({ status: 401, pieces: [body] }).said).toBe(message);
   });
 
+  it('says so at once, however long the words are that repeat each other', () => {
+    const long = 'a'.repeat(4 * 1024 * 1024);
+    const failed = { pieces: [JSON.stringify({ error: long, message: `${long}b${long}`, param: long })] };
+    expect(run(failed, failed, failed, failed).said).toMatch(/^provider reported an error: a{100}/);
+    expect(run({ status: 503, pieces: ['{"error":{"code":{"toString":1},"message":"busy"}}'] }, good).said).toBe('ok');
+  });
+
   it('never repeats the placeholder of the key', () => {
     const { said } = run({ status: 401, pieces: ['{"error":{"message":"bad key Bearer PLACEHOLDER"}}'] });
     expect(said).toBe('provider answered 401: bad key Bearer [key]');

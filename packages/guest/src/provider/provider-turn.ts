@@ -3,7 +3,7 @@
 import type { DriverResponse, ToolDefinition } from '../driver.ts';
 import type { CachedTokens } from './driver-notes.ts';
 import type { DriverPorts, PostRequest, ProviderAnswer, ReplySink } from './driver-ports.ts';
-import { EventSource, type ServerSentEvent } from './event-source.ts';
+import { checkWhole, EventSource, type ServerSentEvent } from './event-source.ts';
 import { openBody, type ReadPiece } from './reply-body.ts';
 import type { OfferedTools } from './refused-tools.ts';
 import { isError, refusedRequest, reportedFailure, wordsOf } from './reported-error.ts';
@@ -183,6 +183,7 @@ function* acceptStream(reader: ReplyReader, { start, read, events }: Streamed): 
 
 /** The answer of a server that does not stream, or the error that it gives instead of one. */
 function acceptWhole(reader: ReplyReader, text: string): void {
+  checkWhole(text);
   const value = parseJson(text);
   if (isError(value)) throw reportedFailure('an error', value);
   if (!isObject(value)) throw notAStream(text);

@@ -6,6 +6,9 @@ import { lastingReason, type LastingReason } from './failure-reason.ts';
 
 const deepest = 10;
 const mostFaults = 3;
+/** Of the words of one part: of all together a message keeps a few hundred. */
+const longestWords = 4_096;
+const longestPlace = 200;
 
 /** Whether a value is an error instead of what was asked for. */
 export function isError(value: unknown): boolean {
@@ -87,7 +90,7 @@ function speak(said: unknown, found: Found, depth: number): string {
   if (depth > deepest) return '';
   if (typeof said === 'string') {
     const value = parseJson(said);
-    return (typeof value === 'object' && value !== null && speak(value, found, depth + 1)) || said.trim();
+    return (typeof value === 'object' && value !== null && speak(value, found, depth + 1)) || cut(said);
   }
   if (Array.isArray(said)) {
     const faults = said.slice(0, mostFaults).map((each) => speak(each, found, depth + 1));
@@ -113,7 +116,12 @@ function speakObject(said: JsonObject, found: Found, depth: number): string {
   const place = placeOf(said);
   const words = [error, ...(error.includes(outer) ? [] : [outer])].filter((each) => each !== '').join(': ');
   const located = place === '' || words === '' || words.includes(place) ? words : `${place}: ${words}`;
-  return withRaw(located, inner('metadata') || inner('raw')) || bare(said);
+  return cut(withRaw(located, inner('metadata') || inner('raw')) || bare(said));
+}
+
+/** What is compared with other words has to be short: looking for one in the other takes the product of both. */
+function cut(words: string): string {
+  return words.trim().slice(0, longestWords);
 }
 
 /** Servers before the model's own say that it refused, and put what it said aside. */
@@ -133,8 +141,9 @@ function firstOf(inner: (key: string) => string, keys: readonly string[]): strin
 /** The field that a fault is about. */
 function placeOf(said: JsonObject): string {
   const { loc = said['path'] } = said;
-  if (Array.isArray(loc)) return loc.filter((each) => typeof each === 'string' || typeof each === 'number').join('.');
-  return textIn(said, 'param');
+  const parts = Array.isArray(loc) ? loc.slice(0, deepest) : [textIn(said, 'param')];
+  const named = parts.filter((each) => typeof each === 'string' || typeof each === 'number');
+  return named.join('.').slice(0, longestPlace);
 }
 
 /** What is left of an error that has no message. */
@@ -147,11 +156,12 @@ const statusKeys = ['code', 'status', 'status_code', 'error_code', 'http_code'];
 
 function note(said: JsonObject, found: Found): void {
   for (const key of codeKeys) {
-    const code = textIn(said, key);
+    const code = textIn(said, key).slice(0, longestPlace);
     if (/[a-z]/i.test(code)) found.codes.push(code);
   }
   for (const key of statusKeys) {
-    const number = Number(said[key] ?? 0);
+    const named = said[key];
+    const number = typeof named === 'string' || typeof named === 'number' ? Number(named) : 0;
     if (Number.isInteger(number) && number >= 400 && number < 600) found.status ??= number;
   }
   const { details } = said;

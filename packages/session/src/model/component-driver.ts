@@ -1,4 +1,4 @@
-/** Asks a model through a driver that is a WebAssembly component. */
+/** Asks a model through a driver that is a component, or a bundled one that runs in this process as one would. */
 
 import { type Component, ComponentFault, type ExchangeSign } from '@svc/components/component.ts';
 import { outputFunction } from '@svc/components/exchange.ts';

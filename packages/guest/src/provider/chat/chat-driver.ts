@@ -10,6 +10,7 @@ import { ChatReply } from './chat-reply.ts';
 import { chatMessages, chatRequest, readChatConfig } from './chat-request.ts';
 
 const defaultRetries = 3;
+
 /** Opens a driver for Chat Completions servers, which keeps the conversation it was asked about last. A turn throws an `Error` whose message is one line saying why there is no response. */
 export function openDriver(): DriverCode {
   const keeper = new ConversationKeeper();

@@ -4,9 +4,11 @@ import type { ContentBlock, ThinkingBlock } from '../../driver.ts';
 import { isObject, listIn, objectIn, textIn, type JsonObject } from '../../json.ts';
 import { carried, carriedBy } from '../companions.ts';
 import { isPlainId } from '../conversation.ts';
+import { RequestFailure } from '../../request-failure.ts';
 
 /** Spellings of the thoughts themselves. A server that sends both sends the same text twice. */
 const spellings = ['reasoning_content', 'reasoning'] as const;
+const mostPieces = 524_288;
 /** Keys beside a message, a call or the function of a call that go back as they came. */
 const companionKeys = ['extra_content', 'thought_signature', 'provider_specific_fields'] as const;
 
@@ -39,6 +41,7 @@ export class ReplyCompanions {
   #message: JsonObject = {};
   /** The pieces of each entry: they are joined once, at the end. */
   readonly #details: JsonObject[][] = [];
+  #pieces = 0;
 
   /** A piece of the message, whole or a part. */
   add(piece: JsonObject): void {
@@ -64,6 +67,12 @@ export class ReplyCompanions {
 
   /** Streams bring an entry in pieces, each with its place in the list. */
   #addDetail(detail: JsonObject): void {
+    this.#pieces += 1;
+    if (this.#pieces > mostPieces) {
+      throw new RequestFailure(`the provider sent more than ${mostPieces} pieces of reasoning_details`, {
+        transient: false,
+      });
+    }
     const last = this.#details.at(-1);
     const [first] = last ?? [];
     if (last === undefined || first === undefined || !isSameDetail(first, detail)) this.#details.push([detail]);

@@ -12,6 +12,7 @@ import { cacheMarks, messagesRequest, readMessagesConfig } from './messages-requ
 import { signedBy } from './thinking-signature.ts';
 
 const defaultRetries = 3;
+
 /** Opens a driver for Messages servers, which keeps the conversation it was asked about last. A turn throws an `Error` whose message is one line saying why there is no response. */
 export function openDriver(): DriverCode {
   const keeper = new ConversationKeeper();

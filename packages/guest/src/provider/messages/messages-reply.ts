@@ -119,7 +119,13 @@ export class MessagesReply implements ReplyReader {
 
   #startBlock(start: JsonObject, index: number | null): void {
     const type = textIn(start, 'type');
-    const block = { index: index ?? this.#blocks.length, type, start, text: '', signature: textIn(start, 'signature') };
+    const block = {
+      index: index ?? this.#blocks.length,
+      type,
+      start: { id: start['id'], name: start['name'], input: start['input'], data: start['data'] },
+      text: '',
+      signature: textIn(start, 'signature'),
+    };
     this.#blocks.push(block);
     checkParts(this.#blocks.length, 'blocks');
     this.#pieces += 1;
@@ -171,12 +177,14 @@ export class MessagesReply implements ReplyReader {
   }
 }
 
+const counted = ['input_tokens', 'output_tokens', 'cache_read_input_tokens', 'cache_creation_input_tokens'];
+
 /** Token counts of a stream are totals so far, spread over its events; tokens read from or put into a cache were input too. */
 class TokenCounts {
   readonly #latest = new Map<string, number>();
 
   add(usage: JsonObject | null): void {
-    for (const key of Object.keys(usage ?? {})) {
+    for (const key of counted) {
       const count = countIn(usage ?? {}, key);
       if (count !== null) this.#latest.set(key, count);
     }
