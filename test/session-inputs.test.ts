@@ -45,7 +45,6 @@ const known: Readonly<Record<string, Readonly<Partial<Record<Reader, Way>>>>> = 
   'components/guest/clocks.ts': { clock: 'effect' },
   'components/guest/filesystem/descriptor.ts': { clock: 'effect' },
   'components/guest/offered-imports.ts': { clock: 'effect', chance: 'effect' },
-  'components/in-process/live-ports.ts': { timer: 'effect' },
   'components/node-process.ts': { clock: 'effect', timer: 'effect', environment: 'effect' },
   'components/outbound/outbound-exchange.ts': { timer: 'effect' },
   'components/outbound/outbound-http.ts': { timer: 'effect' },

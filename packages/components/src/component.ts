@@ -93,6 +93,11 @@ export class ComponentFault extends Error {
   }
 }
 
+/** The fault of a call that nobody waits for any more. */
+export function canceledCall(): ComponentFault {
+  return new ComponentFault('canceled', 'the call was canceled');
+}
+
 /**
  * One component under one set of grants. Holds at most one live instance, made on the first call and reused by the next;
  * calls run one after another. What a WIT `result` holds when it is ok arrives bare; an error arrives as a value

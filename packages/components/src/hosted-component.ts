@@ -1,7 +1,7 @@
 /** Calls a component again and again: starts its instance when it is needed, and another after a fault. */
 
 import { CallDeadline } from './call-deadline.ts';
-import { type Component, type ComponentCall, ComponentFault } from './component.ts';
+import { canceledCall, type Component, type ComponentCall, ComponentFault } from './component.ts';
 import type { ImportLog, ImportMode } from './import-log.ts';
 import type { Instance, InstanceCall } from './instance.ts';
 import { ComponentParted } from './parted.ts';
@@ -57,7 +57,7 @@ export class HostedComponent implements Component {
   }
 
   async call(call: ComponentCall): Promise<unknown> {
-    if (this.#closed || call.signal.aborted) throw canceled();
+    if (this.#closed || call.signal.aborted) throw canceledCall();
     return new Promise((resolve, reject) => {
       const waiting: Waiting = { call, resolve, reject, onAbort: () => this.#cancel(waiting) };
       call.signal.addEventListener('abort', waiting.onAbort);
@@ -67,7 +67,7 @@ export class HostedComponent implements Component {
   }
 
   #cancel(waiting: Waiting): void {
-    waiting.reject(canceled());
+    waiting.reject(canceledCall());
     const place = this.#queue.indexOf(waiting);
     if (place !== -1) this.#queue.splice(place, 1);
     else if (this.#running === waiting) this.#endCall();
@@ -75,7 +75,7 @@ export class HostedComponent implements Component {
 
   /** Ends the instance when the running call is in it; what is only being compiled goes on. */
   #endCall(): void {
-    if (this.#live?.instance.busy === true) this.#live.instance.end(canceled());
+    if (this.#live?.instance.busy === true) this.#live.instance.end(canceledCall());
   }
 
   async #runQueue(): Promise<void> {
@@ -101,7 +101,7 @@ export class HostedComponent implements Component {
     let kept: string | null = null;
     try {
       await live.prepared;
-      if (call.signal.aborted || this.#closed) throw canceled();
+      if (call.signal.aborted || this.#closed) throw canceledCall();
       return await callWithin(call, live, {
         log: played === null || live.isPlaying ? undefined : (played.log ?? undefined),
         onLog: (log) => (kept = log),
@@ -120,7 +120,7 @@ export class HostedComponent implements Component {
     const log = imports?.kind === 'played' ? imports.next() : null;
     if (log === null || log.log === null) throw new ComponentParted(null, 'is called once more than in the recording');
     if (this.#live !== null && this.#live.number !== log.instance) {
-      this.#live.instance.end(canceled());
+      this.#live.instance.end(canceledCall());
       this.#live = null;
     }
     return log;
@@ -150,9 +150,9 @@ export class HostedComponent implements Component {
 
   async close(): Promise<void> {
     this.#closed = true;
-    for (const waiting of [this.#running, ...this.#queue.splice(0)]) waiting?.reject(canceled());
+    for (const waiting of [this.#running, ...this.#queue.splice(0)]) waiting?.reject(canceledCall());
     const instance = this.#live?.instance;
-    instance?.end(canceled());
+    instance?.end(canceledCall());
     await instance?.ended();
     this.#options.onClose();
   }
@@ -170,7 +170,7 @@ async function callWithin(
   deadline.run();
   try {
     await loaded;
-    if (call.signal.aborted) throw canceled();
+    if (call.signal.aborted) throw canceledCall();
     const [name, member] = splitExport(call.export);
     return await instance.call({
       interface: name,
@@ -188,8 +188,4 @@ async function callWithin(
 function splitExport(name: string): [string, string] {
   const at = name.indexOf('#');
   return [name.slice(0, at), name.slice(at + 1)];
-}
-
-function canceled(): ComponentFault {
-  return new ComponentFault('canceled', 'the call was canceled');
 }

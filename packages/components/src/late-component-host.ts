@@ -1,6 +1,6 @@
 /** Puts off reading the component host until a component is needed. */
 
-import { type Component, type ComponentCall, ComponentFault, type ComponentGrants } from './component.ts';
+import { canceledCall, type Component, type ComponentCall, type ComponentGrants } from './component.ts';
 import type { ComponentHost, ComponentHostOptions } from './component-host.ts';
 
 type OwnCode = NonNullable<Parameters<ComponentHost['open']>[0]['code']>;
@@ -45,7 +45,7 @@ class LateComponent implements Component {
   }
 
   async call(call: ComponentCall): Promise<unknown> {
-    if (this.#closed) throw new ComponentFault('canceled', 'the call was canceled');
+    if (this.#closed) throw canceledCall();
     return await (await this.#component()).call(call);
   }
 

@@ -1,7 +1,7 @@
 /** Says what a session can do although its grants might suggest otherwise. */
 
 import { isInterpreter } from '@svc/kit/interpreters.ts';
-import { bundledDrivers } from '@svc/artifacts/manifest/names.ts';
+import { isBundledDriver } from '@svc/artifacts/manifest/names.ts';
 import type { ScopeObject } from '@svc/artifacts/grants/scope-object.ts';
 import type { HeldLimit } from '@svc/protocol/held-limit.ts';
 import { impliedCommands } from '@svc/sandbox/closure/profiles.ts';
@@ -219,7 +219,7 @@ const everywhere: readonly Gap[] = [
   },
   {
     text: 'A driver that comes with svc runs in the process of svc: limits.memory bounds what comes in answer to one of its calls, and not that process.',
-    when: (scope) => driversOf(scope).some((name) => (bundledDrivers as readonly string[]).includes(name)),
+    when: (scope) => driversOf(scope).some(isBundledDriver),
   },
 ];
 

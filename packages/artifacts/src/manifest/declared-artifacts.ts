@@ -1,6 +1,6 @@
 /** Lists the artifacts that a capsule runs with, also the bundled driver, which a manifest need not list. Few starts load the schema, so this stands apart from it. */
 
-import { bundledDrivers, bundledVersion } from './names.ts';
+import { bundledVersion, isBundledDriver } from './names.ts';
 import type { ArtifactEntry, CapsuleManifest } from './schema.ts';
 
 /**
@@ -10,6 +10,6 @@ import type { ArtifactEntry, CapsuleManifest } from './schema.ts';
 export function declaredArtifacts({ artifacts, inference }: CapsuleManifest): readonly ArtifactEntry[] {
   const driver = inference.transport === 'http' ? inference.driver?.artifact : undefined;
   const isListed = artifacts.some(({ name }) => name === driver);
-  if (driver === undefined || isListed || !(bundledDrivers as readonly string[]).includes(driver)) return artifacts;
+  if (driver === undefined || isListed || !isBundledDriver(driver)) return artifacts;
   return [...artifacts, { name: driver, version: bundledVersion, runtime: 'driver' }];
 }

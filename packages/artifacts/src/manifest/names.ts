@@ -8,6 +8,10 @@ export const runtimeTools = ['delegate-task', 'share-file', 'fetch-peer-file', '
 /** Drivers inside the package; the manifest may name one without an entry in `artifacts`. */
 export const bundledDrivers = ['svc-driver-openai', 'svc-driver-anthropic', 'svc-driver-script'] as const;
 
+export function isBundledDriver(name: string): name is (typeof bundledDrivers)[number] {
+  return (bundledDrivers as readonly string[]).includes(name);
+}
+
 /** The hook inside the package that compacts conversations. */
 export const bundledCompaction = 'svc-hook-compact';
 

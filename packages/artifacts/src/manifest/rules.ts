@@ -5,7 +5,7 @@ import { quoted } from '@svc/kit/diagnostics/printable.ts';
 import { doorNames } from './door-names.ts';
 import { Draft, type KeyPath, renderKeyPath } from './key-path.ts';
 import type { Findings } from './checked-document.ts';
-import { bundledDrivers, runtimeTools } from './names.ts';
+import { bundledDrivers, isBundledDriver, runtimeTools } from './names.ts';
 import { lifetimeSecs } from './units.ts';
 
 /**
@@ -88,10 +88,6 @@ function checkDriver(draft: Draft, findings: Findings): void {
     path,
     hint: didYouMean(name, [...drivers, ...bundledDrivers]) ?? 'list it in artifacts with runtime: driver',
   });
-}
-
-function isBundledDriver(name: string): boolean {
-  return (bundledDrivers as readonly string[]).includes(name);
 }
 
 function checkArtifacts(draft: Draft, findings: Findings): void {

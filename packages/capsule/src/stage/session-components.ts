@@ -1,6 +1,7 @@
 /** Opens the WebAssembly components of a session. */
 
 import type { ArtifactGrants } from '@svc/artifacts/grants/artifact-grants.ts';
+import { type bundledDrivers, isBundledDriver } from '@svc/artifacts/manifest/names.ts';
 import type { InstalledArtifact } from '@svc/artifacts/store/installed-artifact.ts';
 import type { ComponentHost } from '@svc/components/component-host.ts';
 import type { Component, ComponentGrants, Preopen } from '@svc/components/component.ts';
@@ -58,15 +59,14 @@ export function componentSource(artifact: InstalledArtifact): ComponentSource {
 }
 
 /** The bundled drivers are part of this program, and run in it. */
-const ownCode: Readonly<Record<string, NonNullable<ComponentSource['code']>>> = {
+const ownCode: Readonly<Record<(typeof bundledDrivers)[number], NonNullable<ComponentSource['code']>>> = {
   'svc-driver-openai': async () => (await import('@svc/guest/provider/chat/chat-driver.ts')).openDriver(),
   'svc-driver-anthropic': async () => (await import('@svc/guest/provider/messages/messages-driver.ts')).openDriver(),
   'svc-driver-script': async () => (await import('@svc/guest/provider/script/script-driver.ts')).openDriver(),
 };
 
 function ownCodeOf({ origin, entry }: InstalledArtifact): Pick<ComponentSource, 'code'> {
-  const code = origin === 'bundled' && Object.hasOwn(ownCode, entry.name) ? ownCode[entry.name] : undefined;
-  return code === undefined ? {} : { code };
+  return origin === 'bundled' && isBundledDriver(entry.name) ? { code: ownCode[entry.name] } : {};
 }
 
 /** The components of one session, each under the grants of its artifact. */

@@ -2,9 +2,10 @@
 
 import type { PostRequest } from '@svc/guest/provider/driver-ports.ts';
 import { brokenResponse, connectionFailure } from '@svc/guest/request-failure.ts';
+import { pause } from '@svc/kit/clock.ts';
 import { systemClock } from '@svc/kit/system-clock.ts';
 import { longestTimerMs } from '@svc/kit/units.ts';
-import { ComponentFault } from '../component.ts';
+import { canceledCall, ComponentFault } from '../component.ts';
 import { type ConnectionRules, OutboundHttp } from '../outbound/outbound-http.ts';
 import type { HeadAnswer, HttpErrorCode, RemoteAnswers, RemoteRequest } from '../outbound/remote-messages.ts';
 
@@ -42,8 +43,8 @@ export class LivePorts {
 
   /** Sends a request whole. Throws `RequestFailure` when no response comes. */
   async post({ url, headers, body }: PostRequest): Promise<LiveResponse> {
+    this.#ended.signal.throwIfAborted();
     // What follows a # is for who asks, and is not sent.
-    this.#checkOpen();
     const address = /^(https?):\/\/([^/?#]+)([^#]*)/i.exec(url);
     if (address === null) throw new Error(`${url} is not an http or https address`);
     const [, scheme = '', authority = '', rest = ''] = address;
@@ -118,26 +119,7 @@ export class LivePorts {
   }
 
   async sleep(milliseconds: number): Promise<void> {
-    this.#checkOpen();
-    const { signal } = this.#ended;
-    await new Promise<void>((resolve, reject) => {
-      const end = (): void => {
-        clearTimeout(timer);
-        reject(canceled());
-      };
-      const timer = setTimeout(
-        () => {
-          signal.removeEventListener('abort', end);
-          resolve();
-        },
-        Math.min(Math.ceil(milliseconds), longestTimerMs),
-      );
-      signal.addEventListener('abort', end);
-    });
-  }
-
-  #checkOpen(): void {
-    if (this.#ended.signal.aborted) throw canceled();
+    await pause(systemClock, Math.min(Math.ceil(milliseconds), longestTimerMs), this.#ended.signal);
   }
 
   /** Unix milliseconds. */
@@ -147,13 +129,9 @@ export class LivePorts {
 
   /** Ends all that is open or waited for. */
   close(): void {
-    this.#ended.abort();
+    this.#ended.abort(canceledCall());
     this.#http.close();
   }
-}
-
-function canceled(): ComponentFault {
-  return new ComponentFault('canceled', 'the call was canceled');
 }
 
 function broken({ tag }: HttpErrorCode): Error {

@@ -31,7 +31,7 @@ export class ArgumentsSoFar {
   #depth = 0;
   #isInText = false;
   #isEscaped = false;
-  /** What has come: nothing, a part of an object, an object, or what is none. */
+  /** What has come so far: nothing, a part of an object, a whole object, or something else. */
   #state: 'none' | 'open' | 'closed' | 'other' = 'none';
   #isWhole: boolean | null = null;
 

@@ -3,7 +3,7 @@
 import { Command } from 'commander';
 
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
-import { bundledDrivers } from '@svc/artifacts/manifest/names.ts';
+import { isBundledDriver } from '@svc/artifacts/manifest/names.ts';
 import type { CommandContext } from '@svc/terminal/screen/command-context.ts';
 import { interruptible } from '../command/stop-signals.ts';
 import { listedEntry } from './listed-entry.ts';
@@ -39,7 +39,7 @@ function planOf(name: string, opened: OpenedProject): PlannedChange {
 
 /** `E-REG-030` with the place that would be left without it. A bundled driver needs no entry. */
 function refuseUsed(name: string, { loaded, options }: OpenedProject): void {
-  if ((bundledDrivers as readonly string[]).includes(name)) return;
+  if (isBundledDriver(name)) return;
   const { inference } = loaded.manifest;
   if (inference.driver?.artifact !== name) return;
   const message = `${name} cannot be removed: inference.driver.artifact of ${options.manifest} names it`;
