@@ -1,10 +1,12 @@
-import { cpSync, existsSync, readdirSync, readFileSync, symlinkSync, unlinkSync, writeFileSync } from 'node:fs';
+import { cpSync, existsSync, readdirSync, readFileSync, rmSync, symlinkSync, unlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 import { afterEach, describe, expect, it } from 'vitest';
 
+import { archiveBytes } from '../../packages/artifacts/test/store/artifacts.ts';
 import { componentText } from '../../packages/components/test/support/component-text.ts';
+import { key, RegistryKit } from '../../packages/registry/test/registry-kit.ts';
 import { svc } from '../support/svc-process.ts';
 import { makeWorkspace, type Workspace } from '../support/workspace.ts';
 
@@ -187,6 +189,29 @@ describe('svc build of a folder with component.ts', { timeout: 120_000 }, () => 
       expect(stderr).toContain(refused);
     }
     expect(readdirSync(workspace.folder).filter((name) => name.endsWith('.zip') || name === '.svc')).toEqual([]);
+
+    // No store takes it from elsewhere either, so that a later run does not find it there.
+    const registry = await RegistryKit.open();
+    const archive = await archiveBytes([
+      { name: 'svc.yaml', data: Buffer.from(toolManifest) },
+      { name: 'component.wasm', data: Buffer.from(wasm as Uint8Array) },
+    ]);
+    await registry.publish('name=echo&version=1.0.0&runtime=wasm', archive);
+    const env = { SVC_REGISTRY_URL: `http://127.0.0.1:${registry.port}`, REGISTRY_API_KEY: key };
+    rmSync(join(workspace.folder, 'svc.lock'));
+    const sourced = readFileSync(join(workspace.folder, 'svc.yaml'), 'utf8');
+    workspace.write('svc.yaml', sourced.replace(', source: echo', ''));
+    writeFileSync(join(workspace.folder, 'echo-1.0.0.zip'), archive);
+    for (const args of [
+      ['run', '--task', 'x'],
+      ['install', 'echo-1.0.0.zip'],
+      ['run', '--task', 'x'],
+    ]) {
+      const { code, stdout, stderr } = await svc(workspace, args, { env });
+      expect({ args, code, stdout, stderr }).toEqual({ args, code: 1, stdout: '', stderr: refused });
+    }
+    expect(existsSync(join(workspace.folder, '.svc', 'artifacts', 'echo'))).toBe(false);
+    expect(existsSync(join(workspace.folder, 'svc.lock'))).toBe(false);
   });
 
   it('names the packages that are not installed', async () => {

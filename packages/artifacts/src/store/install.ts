@@ -227,6 +227,7 @@ export async function installPath(install: PathInstall, request: InstallRequest)
     platform: null,
     from: install.path,
     admit: async (found, pieces) => await admitPath(found, { path: install.path, chunks: pieces, request }),
+    checkArtifact: request.fetching?.checkArtifact,
   });
   await prepareStored({ origin: request.fetching?.into ?? 'project', root, stored }, request);
   const { name, version, sha256, admission } = stored;

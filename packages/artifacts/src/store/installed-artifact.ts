@@ -35,6 +35,12 @@ export interface FoundArtifact {
   archive(): Chunks;
 }
 
+/** Looks at an artifact before it is stored; what it throws refuses it. `read` gives one file of it. */
+export type ArtifactCheck = (
+  manifest: ArtifactManifest,
+  content: { readonly read: (file: string) => Promise<Buffer> },
+) => Promise<void>;
+
 /** An artifact found for an entry of the manifest and checked against it. */
 export interface InstalledArtifact extends FoundArtifact {
   readonly entry: ArtifactEntry;

@@ -163,9 +163,10 @@ async function holdToState(
 /** How a download is taken into the store at `root`: the user's has nothing to do with the lock file of a project. */
 export function receiptOf(places: StorePlaces, root: string): Receipt {
   const { manifestDir, fetching = {} } = places;
-  const { into = 'project', observer, isFrozen = false, inspectsOnly = false, aside } = fetching;
+  const { into = 'project', observer, isFrozen = false, inspectsOnly = false, aside, checkArtifact } = fetching;
   const lock = into === 'project' && aside === undefined ? readLock(manifestDir) : null;
-  return { root, lock, isFrozen, observer, inspectsOnly, trust: trustPlacesOf(places, () => lock) };
+  const trust = trustPlacesOf(places, () => lock);
+  return { root, lock, isFrozen, observer, inspectsOnly, trust, checkArtifact };
 }
 
 const placeNames = { bundled: 'bundled artifacts', project: 'project store', user: 'user store' } as const;

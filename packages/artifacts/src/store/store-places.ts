@@ -1,6 +1,6 @@
 /** Where artifacts are looked for, and how they are taken in. */
 
-import type { ArtifactSource, FetchObserver, ArtifactOrigin } from './installed-artifact.ts';
+import type { ArtifactCheck, ArtifactSource, FetchObserver, ArtifactOrigin } from './installed-artifact.ts';
 import type { StateRules } from './version-state-rules.ts';
 import type { StoredArchive } from './store-layout.ts';
 
@@ -51,6 +51,8 @@ export interface Fetching {
   readonly inspectsOnly?: boolean;
   /** Which copies of this machine are taken in place of what the sources have; all when absent. */
   readonly mayTake?: CopyRule;
+  /** Looks at an artifact that is used before a store takes it. */
+  readonly checkArtifact?: ArtifactCheck;
   /** How versions are taken that somebody advises against; strictly when absent. */
   readonly states?: StateRules;
 }

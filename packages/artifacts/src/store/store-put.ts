@@ -16,7 +16,7 @@ import { isTemporaryName } from '@svc/kit/files/temporary-name.ts';
 import { parseJson } from '@svc/protocol/json-object.ts';
 import { readArchive } from './archive.ts';
 import { archiveLimits } from './archive-entry.ts';
-import { type FetchedArchive, type FetchObserver, checkIdentity } from './installed-artifact.ts';
+import { type ArtifactCheck, type FetchedArchive, type FetchObserver, checkIdentity } from './installed-artifact.ts';
 import type { LockedArtifact } from './lockfile.ts';
 import { type ArtifactRef, spell } from './artifact-ref.ts';
 import { type ArtifactKind, inspectContent, type InspectedContent } from './inspect-content.ts';
@@ -43,6 +43,8 @@ export interface PutRequest {
   readonly admit?: (found: Omit<StoredArchive, 'path'>, chunks: () => Chunks) => Promise<Admitted>;
   /** Bundles that are stored beside it. */
   readonly signatures?: readonly string[];
+  /** Looks into an artifact that the policy admits before it is stored; what it throws refuses it. */
+  readonly checkArtifact?: ArtifactCheck | undefined;
 }
 
 /** What the policy says to an archive, and the bundles that are worth keeping beside it. */
@@ -77,6 +79,7 @@ export async function putArchive(request: PutRequest): Promise<PutArchive> {
     await sweepLeftovers(request.root, received.file.path);
     const content = await inspect(received, request);
     const { admission, signatures } = await admitted(received, content, request);
+    await checkContent(received, content, request);
     return { ...(await commit({ request, received, content, signatures, temporary })), kind: content.kind, admission };
   } catch (error) {
     throw ioFault(error, `cannot write to ${request.root}`);
@@ -126,6 +129,17 @@ async function admitted(received: Received, content: InspectedContent, request: 
   const found = { ...content.ref, platform, sha256: received.sha256 };
   const said = await admit(found, received.again);
   return { ...said, signatures: [...said.signatures, ...signatures] };
+}
+
+async function checkContent({ file }: Received, found: InspectedContent, request: PutRequest): Promise<void> {
+  const { checkArtifact, from } = request;
+  if (found.kind === 'capsule' || checkArtifact === undefined) return;
+  const opened = await RegularFile.open(file.path, from);
+  try {
+    await checkArtifact(found.manifest, await readArchive(opened));
+  } finally {
+    await opened.close();
+  }
 }
 
 interface Commit {
@@ -241,6 +255,7 @@ export interface Receipt {
   readonly inspectsOnly: boolean;
   /** Where the trust policy is that downloads are held to. */
   readonly trust: TrustPlaces;
+  readonly checkArtifact: ArtifactCheck | undefined;
 }
 
 /** What a download is called in messages, and what it has to be. */
@@ -294,7 +309,7 @@ async function receiveOnce(fetched: FetchedArchive, download: Download, receipt:
       ...(expected === undefined ? {} : { expected }),
       ...(sha256 === null ? {} : { sha256 }),
       check: (found) => holdToLock({ ...found, ...from }, download, receipt),
-      ...(receipt.inspectsOnly ? {} : { admit }),
+      ...(receipt.inspectsOnly ? {} : { admit, checkArtifact: receipt.checkArtifact }),
     });
     isStored = true;
     return stored;

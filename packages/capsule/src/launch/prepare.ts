@@ -4,7 +4,7 @@ import { arch, platform } from 'node:process';
 
 import { type CaptureLevel, lowerCapture, usualCapture } from '@svc/artifacts/manifest/capture-levels.ts';
 import { declaredArtifacts } from '@svc/artifacts/manifest/declared-artifacts.ts';
-import type { InstalledArtifact } from '@svc/artifacts/store/installed-artifact.ts';
+import type { ArtifactCheck, InstalledArtifact } from '@svc/artifacts/store/installed-artifact.ts';
 import type { StorePlaces } from '@svc/artifacts/store/store-places.ts';
 import { platformOf } from '@svc/artifacts/store/artifact-ref.ts';
 import { admissionWarnings, resolveArtifacts } from '@svc/artifacts/store/resolve.ts';
@@ -109,10 +109,14 @@ export async function prepareLaunch(
   const { loaded, source, places } = scoped;
   const isElsewhere = source.state !== source.root;
   if (isElsewhere) await makeDirectory(source.state, 0o700);
+  const checkArtifact: ArtifactCheck = async (manifest, content) => {
+    const { createInterfaceCheck, userCompileCache } = await import('@svc/components/compiler/compile-ahead.ts');
+    await createInterfaceCheck(userCompileCache(places))(manifest, content);
+  };
   const artifacts = await resolveArtifacts({
     ...places,
     // The store of the project lies in the folder.
-    ...(isElsewhere ? { fetching: { ...places.fetching, into: 'user' } } : {}),
+    fetching: { ...places.fetching, ...(isElsewhere ? { into: 'user' } : {}), checkArtifact },
     entries: declaredArtifacts(loaded.manifest),
     manifestDir: source.manifestDirectory,
     manifestFile: source.manifestFile,
@@ -121,9 +125,8 @@ export async function prepareLaunch(
   });
   for (const warning of admissionWarnings(artifacts)) onWarning(warning);
   for (const warning of checkHooks(loaded, artifacts)) onWarning(warning);
-  // An install has looked at all others.
-  const sourced = artifacts.filter(({ origin }) => origin === 'source');
-  if (sourced.length > 0) await (await import('./sourced-components.ts')).checkSourced(sourced, places);
+  // What lies in a store was looked at before it came there.
+  for (const artifact of artifacts) if (artifact.origin === 'source') await checkArtifact(artifact.manifest, artifact);
   if (scoped.containment.achieved === 'advisory') {
     const { weakPrograms } = await import('./unheld-grants.ts');
     const weak = weakPrograms(loaded, artifacts, scoped.containment);

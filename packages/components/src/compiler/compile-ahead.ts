@@ -2,6 +2,8 @@
 
 import { join } from 'node:path';
 
+import { componentFile, requiredFile } from '@svc/artifacts/store/inspect-content.ts';
+import type { ArtifactCheck } from '@svc/artifacts/store/installed-artifact.ts';
 import type { StorePlaces } from '@svc/artifacts/store/store-places.ts';
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import { sha256Hex } from '@svc/kit/sha256.ts';
@@ -40,9 +42,13 @@ export async function compileAhead({ name, wasm }: NamedComponent, cache: Compil
   }
 }
 
-/** Refuses the same as far as it concerns interfaces: it compiles only a component whose bytes leave that open. */
-export async function checkInterfaces(component: NamedComponent, cache: CompileCache): Promise<void> {
-  if (isOpen(component)) await compileAhead(component, cache);
+/** Refuses the same of an artifact as far as it concerns interfaces: it compiles only a component whose bytes leave that open. */
+export function createInterfaceCheck(cache: CompileCache): ArtifactCheck {
+  return async (manifest, content) => {
+    if (requiredFile(manifest) !== componentFile) return;
+    const component = { name: manifest.name, wasm: await content.read(componentFile) };
+    if (isOpen(component)) await compileAhead(component, cache);
+  };
 }
 
 function isOpen({ name, wasm }: NamedComponent): boolean {

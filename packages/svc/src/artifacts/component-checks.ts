@@ -2,8 +2,8 @@
 
 import type { ArtifactManifest } from '@svc/artifacts/manifest/schema.ts';
 import { type ArtifactContent, componentFile, requiredFile } from '@svc/artifacts/store/inspect-content.ts';
-import type { FoundArtifact } from '@svc/artifacts/store/installed-artifact.ts';
-import { checkInterfaces, compileAhead, userCompileCache } from '@svc/components/compiler/compile-ahead.ts';
+import type { ArtifactCheck, FoundArtifact } from '@svc/artifacts/store/installed-artifact.ts';
+import { compileAhead, createInterfaceCheck, userCompileCache } from '@svc/components/compiler/compile-ahead.ts';
 import { findPackageRoot } from '@svc/kit/files/package-root.ts';
 import { checkArtifact } from '@svc/session/tools/argument-check.ts';
 
@@ -23,14 +23,20 @@ export function createCompileAhead(
   };
 }
 
+/** Refuses an artifact that arrives with `E-ART-016`, before a store has it. */
+export function createArrivalCheck(places: Parameters<typeof userCompileCache>[0]): ArtifactCheck {
+  return createInterfaceCheck(userCompileCache(places));
+}
+
 /** Checks the folder of an artifact: its manifest, and whether its component needs interfaces which this `svc` does not have (`E-ART-016`). */
 export function createFolderCheck(
   userHome: string,
 ): (manifest: ArtifactManifest, content: ArtifactContent) => Promise<void> {
-  const cache = userCompileCache({ userHome, packageRoot: findPackageRoot(import.meta.filename) });
+  const check = createInterfaceCheck(
+    userCompileCache({ userHome, packageRoot: findPackageRoot(import.meta.filename) }),
+  );
   return async (manifest, content) => {
     await checkArtifact(manifest);
-    if (requiredFile(manifest) !== componentFile || !content.has(componentFile)) return;
-    await checkInterfaces({ name: manifest.name, wasm: await content.read(componentFile) }, cache);
+    if (content.has(componentFile)) await check(manifest, content);
   };
 }

@@ -26,7 +26,7 @@ import { DownloadView } from '../shown/transfer-view.ts';
 import { interruptible } from '../command/stop-signals.ts';
 import { rememberOwn } from '../command/known-projects.ts';
 import { openProject, placesOf, type Project, lazySources, registryChoice } from '../command/project.ts';
-import { createCompileAhead, createFolderCheck } from './component-checks.ts';
+import { createArrivalCheck, createCompileAhead, createFolderCheck } from './component-checks.ts';
 import { packedComponent } from './plain-component.ts';
 
 interface InstallOptions {
@@ -135,6 +135,7 @@ function requestOf(target: InstallTarget | null, { run, choice, view }: InstallP
       renewsSignatures: options.offline !== true,
       acceptSigner: options.acceptSigner === true,
       states,
+      checkArtifact: createArrivalCheck(project),
     },
     prepare: async (artifact: FoundArtifact) => {
       if (run.signal.aborted) throw new Diagnostic('E-IO-003', 'the install was interrupted');

@@ -26,7 +26,7 @@ import { exactLine, jsonLine, say } from '@svc/terminal/screen/shown.ts';
 import { rememberOwn } from '../command/known-projects.ts';
 import { lazySources, placesOf, registryChoice } from '../command/project.ts';
 import { DownloadView } from '../shown/transfer-view.ts';
-import { createCompileAhead } from './component-checks.ts';
+import { createArrivalCheck, createCompileAhead } from './component-checks.ts';
 import { plannedSigners } from './planned-signers.ts';
 import type { OpenedProject, PlannedChange, ChangeOptions } from './opened-project.ts';
 
@@ -62,6 +62,7 @@ export function openForChange(context: CommandContext, options: ChangeOptions, s
         observer: view,
         renewsSignatures: true,
         acceptSigner: options.acceptSigner === true,
+        checkArtifact: createArrivalCheck(places),
         states: { allowsYanked: options.allowYanked === true, tellsDeprecated: true, onWarning },
       },
       prepare: async (artifact: FoundArtifact) => {
