@@ -218,8 +218,20 @@ describe('the server of an artifact', () => {
     });
   });
 
-  it('causes a notice when it lists nothing, and its artifact is not on the card', async () => {
-    const workspace = odd({ behaviour: oddBehaviour([]) });
+  it('causes a notice when it lists nothing or has no list, and its artifact is not on the card', async () => {
+    const manifest = ['odd', 'bare', 'files'].map(
+      (name) => `  - { name: ${name}, version: 1.0.0, source: ./${name} }\n`,
+    );
+    const workspace = capsule({
+      manifest: `artifacts:\n${manifest.join('')}`,
+      files: {
+        ...mcpArtifact('odd', oddServerProgram()),
+        ...mcpArtifact('bare', oddServerProgram(), 'bare.json'),
+        'work/bare.json': oddBehaviour([], { habits: ['no list'] }),
+        ...mcpArtifact('files', oddServerProgram(), 'files.json'),
+        'work/files.json': oddBehaviour([], { habits: ['resources alone'], log: 'log' }),
+      },
+    });
     let card: unknown;
     const session = await playSession(workspace, {
       whileUp: async ({ url }) => {
@@ -228,6 +240,12 @@ describe('the server of an artifact', () => {
     });
     expect(card).toMatchObject({ capabilities: { tools: [] } });
     expect(session.stderr).toContain('warning[W-RUN-006]: the server of odd lists no tool\n');
+    expect(session.stderr).toContain(
+      'warning[W-RUN-006]: the server of bare has no list of tools: it answered with error -32601: unknown method\n' +
+        'hint: svc uses nothing but tools of a server: without them, artifacts needs no bare\n',
+    );
+    expect(session.stderr).toContain('[W-RUN-006]: the server of files declares resources, and no tools\n');
+    expect(asked(workspace)).toEqual(['initialize', 'notifications/initialized {}', 'end of input']);
     expect(session.code).toBe(0);
   });
 

@@ -116,10 +116,11 @@ async function answer(method, params, id) {
     case 'initialize':
       return {
         protocolVersion: has('old version') ? '1999-01-01' : params.protocolVersion,
-        capabilities: { tools: { listChanged: true } },
+        capabilities: has('resources alone') ? { resources: {} } : { tools: { listChanged: true } },
         serverInfo: { name: 'odd', version: '1' },
       };
     case 'tools/list':
+      if (has('no list')) throw Object.assign(new Error('unknown method'), { code: -32601 });
       return list(params ?? {});
     case 'tools/call':
       return await (answers[params.name] ?? answers.echo)(params, id);

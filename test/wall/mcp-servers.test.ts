@@ -16,7 +16,11 @@ describe.each(readWall('mcp-servers', mcpServerFile))('%s', (_name, file) => {
       const { seen, failure, unusable, hears } = await play(given, cut);
       if (given.seen !== undefined) {
         const { description, left_out: leftOut = [], ...rest } = given.seen;
-        expect(seen).toMatchObject({ ...rest, left_out: leftOut.map((each) => expect.stringMatching(wordsOf(each))) });
+        expect(seen).toMatchObject({
+          absent: undefined,
+          ...rest,
+          left_out: leftOut.map((each) => expect.stringMatching(wordsOf(each))),
+        });
         if (description !== undefined) expect(seen?.description).toMatch(wordsOf(description));
       }
       expect(unusable ?? '').toMatch(wordsOf(given.unusable));

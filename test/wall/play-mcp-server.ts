@@ -37,6 +37,8 @@ export const mcpServer = z.strictObject({
       /** Names of what is offered. */
       tools: z.array(text),
       left_out: z.array(text).optional(),
+      /** Why it has no list. */
+      absent: text.optional(),
       description: text.optional(),
       schema: z.record(text, z.unknown()).optional(),
       /** What the model reads of a call of the first tool. */
@@ -114,15 +116,16 @@ export async function play(given: McpServer, cut: (bytes: Buffer) => readonly Bu
 async function outcomeOf(server: ToolServer, isAgain: boolean): Promise<Pick<Played, 'seen' | 'failure' | 'unusable'>> {
   const offered = await server.offered();
   if (offered.kind !== 'answered') return { unusable: offered.reason };
-  const { tools, leftOut } = offered.value;
+  const { tools, leftOut, absent } = offered.value;
   const [first] = tools;
   const names = tools.map(({ name }) => name);
-  if (first === undefined) return { seen: { tools: names, left_out: [...leftOut] } };
+  if (first === undefined) return { seen: { tools: names, left_out: [...leftOut], absent } };
   const asked = { tool: first.name, args: {}, signal: new AbortController().signal };
   const { status, content } = await server.call(asked);
   const seen = {
     tools: names,
     left_out: [...leftOut],
+    absent,
     description: first.description,
     schema: first.inputSchema,
     ...(isAgain ? { again: (await server.call(asked)).content } : {}),

@@ -110,7 +110,12 @@ function notListed(name: string, missing: readonly string[]): Diagnostic {
 
 const mostSentences = 10;
 
-function partlyOffered(name: string, { tools, leftOut }: ListedTools): Diagnostic {
+function partlyOffered(name: string, { tools, leftOut, absent }: ListedTools): Diagnostic {
+  if (absent !== undefined) {
+    return new Diagnostic('W-RUN-006', `the server of ${name} ${absent}`, {
+      hint: `svc uses nothing but tools of a server: without them, artifacts needs no ${name}`,
+    });
+  }
   const rest = leftOut.length - mostSentences;
   const told = [...leftOut.slice(0, mostSentences), ...(rest > 0 ? [`${rest} more`] : [])];
   const message =

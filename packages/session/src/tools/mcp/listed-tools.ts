@@ -35,6 +35,8 @@ export interface ListedTool {
 export interface ListedTools {
   readonly tools: readonly ListedTool[];
   readonly leftOut: readonly string[];
+  /** Why it has no list, as a clause after its name. */
+  readonly absent?: string;
 }
 
 const someSchema = z.pipe(

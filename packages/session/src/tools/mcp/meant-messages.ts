@@ -53,9 +53,15 @@ function objectIn(value: unknown): JsonObject | null {
   return Array.isArray(value) && value.length === 0 ? {} : asJsonObject(value);
 }
 
-/** Nobody here reads more of a greeting than the version of the protocol. */
-function greetingIn({ protocolVersion }: JsonObject): JsonObject {
-  return { protocolVersion, capabilities: {}, serverInfo: { name: '', version: '' } };
+/** Nobody here reads more of a greeting than the version of the protocol and which of its lists the server has. */
+function greetingIn({ protocolVersion, capabilities }: JsonObject): JsonObject {
+  const declared = asJsonObject(capabilities) ?? {};
+  const lists = ['tools', 'resources', 'prompts'].filter((name) => (declared[name] ?? false) !== false);
+  return {
+    protocolVersion,
+    capabilities: Object.fromEntries(lists.map((name) => [name, {}])),
+    serverInfo: { name: '', version: '' },
+  };
 }
 
 function errorIn(error: unknown): object {

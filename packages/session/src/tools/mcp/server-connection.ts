@@ -20,11 +20,13 @@ const mostListed = 10_000;
 /** Limit for all pages together; one alone is no longer than a message. */
 const mostListedLength = 16 * 1024 * 1024;
 const longestError = 2000;
+/** Of JSON-RPC. */
+const methodNotFound = -32601;
 
 export type ServerAnswer<T> =
   | { readonly kind: 'answered'; readonly value: T }
-  /** What happened, as a clause after the name of the server, and what may explain it; words of the server are among them. */
-  | { readonly kind: 'failed'; readonly reason: string; readonly late: boolean };
+  /** What happened, as a clause after the name of the server, and what may explain it; words of the server are among them. `code` is that of its error. */
+  | { readonly kind: 'failed'; readonly reason: string; readonly late: boolean; readonly code?: number };
 
 interface ConnectionSettings {
   readonly launched: LaunchedProcess;
@@ -48,7 +50,9 @@ const toolPage = z.object({ tools: z._default(z.array(z.unknown()), []), nextCur
 export interface ToolList {
   readonly tools: readonly unknown[];
   /** It ends there because the server gave a cursor that it had given before. */
-  readonly isCut: boolean;
+  readonly isCut?: boolean;
+  /** Why the server has no list, as a clause after its name. */
+  readonly absent?: string;
 }
 
 export interface CallParameters {
@@ -94,8 +98,22 @@ export class ServerConnection {
     });
   }
 
-  /** All that the server lists. Many write an empty cursor where there is no further page. */
+  /**
+   * All that the server lists. Many write an empty cursor where there is no further page. One that declares other lists and not this is not asked; many that
+   * have tools declare nothing at all.
+   */
   async list(limits: RequestLimits): Promise<ServerAnswer<ToolList>> {
+    const { tools: hasTools, ...others } = this.#client.getServerCapabilities() ?? {};
+    const declared = Object.keys(others);
+    if (hasTools === undefined && declared.length > 0) {
+      return { kind: 'answered', value: { tools: [], absent: `declares ${declared.join(' and ')}, and no tools` } };
+    }
+    const answer = await this.#pages(limits);
+    if (answer.kind === 'answered' || answer.code !== methodNotFound) return answer;
+    return { kind: 'answered', value: { tools: [], absent: `has no list of tools: it ${answer.reason}` } };
+  }
+
+  async #pages(limits: RequestLimits): Promise<ServerAnswer<ToolList>> {
     const tools: unknown[] = [];
     const cursors = new Set<string>();
     let last: readonly unknown[] = [];
@@ -150,7 +168,8 @@ export class ServerConnection {
     } catch (error) {
       if (!this.#isAboutServer(error)) throw error;
       const late = error instanceof this.#sdk.SdkError && error.code === this.#sdk.SdkErrorCode.RequestTimeout;
-      return { kind: 'failed', reason: this.#reasonOf(error, late ? timeoutMs : null), late };
+      const code = error instanceof this.#sdk.ProtocolError ? { code: error.code } : {};
+      return { kind: 'failed', reason: this.#reasonOf(error, late ? timeoutMs : null), late, ...code };
     }
   }
 

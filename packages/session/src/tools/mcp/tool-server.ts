@@ -205,9 +205,9 @@ export class ToolServer {
     this.#isStale = false;
     const answer = await connection.list(limits);
     if (answer.kind === 'failed') return answer;
-    const { tools, isCut } = answer.value;
-    const checked = await checkListed(tools, this.#settings.clock, this.#settings.chosen);
-    const listed = isCut ? { ...checked, leftOut: [...checked.leftOut, cutList] } : checked;
+    const { tools, isCut = false, ...absent } = answer.value;
+    const { leftOut, ...checked } = await checkListed(tools, this.#settings.clock, this.#settings.chosen);
+    const listed = { ...checked, ...absent, leftOut: isCut ? [...leftOut, cutList] : leftOut };
     const change = this.#offered === null ? null : changeOf(this.#offered, listed);
     if (change !== this.#change) {
       this.#settings.onChange(listed, change);
