@@ -140,6 +140,7 @@ describe('svc install github:<owner>/<repo>@<tag>', () => {
           good,
           { name: 'docs.zip', bytes: Buffer.from('no archive') },
           { ...(await skillAsset('tone-1.0.0.zip', 'Be calm.', 'tone')), digest: `sha256:${'0'.repeat(64)}` },
+          { ...(await skillAsset('shut-1.0.0.zip', 'Be shut.', 'shut')), isRefused: true },
           { name: `far-1.0.0-darwin-${here === 'darwin-aarch64' ? 'x86_64' : 'aarch64'}.zip`, bytes: good.bytes },
         ],
       },
@@ -150,7 +151,13 @@ describe('svc install github:<owner>/<repo>@<tag>', () => {
       'error[E-REG-001]: far-1.0.0 in',
       'error[E-ART-001]: github:acme/',
       'error[E-REG-002]: github:acme/',
+      'error[E-IO-003]: github:acme/t',
     ]);
+    const files = `127.0.0.1:${github.files.port}`;
+    expect(stderr).toContain(
+      `error[E-IO-003]: github:acme/tools does not give shut-1.0.0.zip (403 from ${files})\n` +
+        `hint: it led to ${files}, its storage, where no login of yours counts: run the command again, `,
+    );
     expect(existsSync(join(workspace.folder, 'svc.lock'))).toBe(false);
   });
 

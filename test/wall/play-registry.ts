@@ -41,10 +41,12 @@ export const registry = z.strictObject({
   /** Of an archive that is larger than that of a small tool. */
   bytes: z.int().optional(),
   lists_referrers: z.boolean().optional(),
-  /** By method and kind: `manifest`, `blob`, `upload`, `referrers`, `token`; `*` is every kind of the registry. */
+  /** By method and kind: `manifest`, `blob`, `upload`, `referrers`, `token`, `storage`; `*` is every kind of the registry. */
   changes: z.record(text, z.union([change, z.array(change)])),
   /** `done`, `absent`, or the words of a failure; a pattern between slashes. */
   seen: text.min(4),
+  /** What a person can do about the failure; a pattern between slashes. */
+  hint: text.optional(),
   /** Each fits a line `<server> <method> <path> <authorization>` of what was asked. */
   asks: z.array(text).optional(),
   /** None fits any. */
@@ -57,19 +59,22 @@ export const registryFile = z.strictObject({ ...origin, registries: z.record(tex
 type Registry = z.infer<typeof registry>;
 type Change = z.infer<typeof change>;
 
-interface Played {
-  readonly seen: string;
+interface Played extends Outcome {
   readonly asked: readonly string[];
 }
 
 const small = await archiveBytes(toolFiles('echo'));
 const bundle = '{"mediaType":"one"}';
 
+interface Outcome {
+  readonly seen: string;
+  readonly hint: string | null;
+}
+
 /** Publishes to a registry as it is described, or reads what lies there. */
 export async function play(given: Registry): Promise<Played> {
   const played = await PlayedRegistry.open(given);
-  const seen = await played.run();
-  return { seen, asked: played.asked };
+  return { ...(await played.run()), asked: played.asked };
 }
 
 class PlayedRegistry {
@@ -89,7 +94,7 @@ class PlayedRegistry {
     });
     const storage = await StandInServer.open((request, response) => {
       played.#note('storage', request);
-      played.#give(request, response);
+      if (!played.#changes(request, response, 'storage')) played.#give(request, response);
     });
     [played.#tokens, played.#storage] = [tokens.url, storage.url];
     return played;
@@ -102,7 +107,7 @@ class PlayedRegistry {
     behind.listsReferrers = given.lists_referrers === true;
   }
 
-  async run(): Promise<string> {
+  async run(): Promise<Outcome> {
     const { does } = this.#given;
     if (does === 'fetch') putMarked(this.#behind, this.#bytes, 'of a test');
     if (does === 'signatures') await publishTo(this.#behind, this.#bytes, { signatures: [bundle] });
@@ -111,13 +116,22 @@ class PlayedRegistry {
       return this.#changes(request, response, kindOf(request));
     };
     try {
-      return await this.#outcome();
+      return { seen: await this.#outcome(), hint: null };
     } catch (error) {
       if (!(error instanceof Diagnostic)) throw error;
-      return `${error.code}: ${error.message}`
-        .replaceAll(this.#behind.host, 'registry')
-        .replaceAll(this.#tokens, 'tokens');
+      const { hint } = error;
+      return {
+        seen: this.#named(`${error.code}: ${error.message}`),
+        hint: hint === undefined ? null : this.#named(hint),
+      };
     }
+  }
+
+  #named(words: string): string {
+    return words
+      .replaceAll(this.#behind.host, 'registry')
+      .replaceAll(this.#tokens, 'tokens')
+      .replaceAll(new URL(this.#storage).host, 'storage');
   }
 
   async #outcome(): Promise<string> {
@@ -158,7 +172,7 @@ class PlayedRegistry {
     const key = `${method} ${kind}`;
     const count = (this.#counts.get(key) ?? 0) + 1;
     this.#counts.set(key, count);
-    const keys = kind === 'token' ? [key] : [key, `* ${kind}`, `${method} *`, '* *'];
+    const keys = kind === 'token' || kind === 'storage' ? [key] : [key, `* ${kind}`, `${method} *`, '* *'];
     const listed = keys.flatMap((each) => this.#given.changes[each] ?? []);
     const found = listed.find(
       ({ unless, above, until = Number.POSITIVE_INFINITY, only = count }) =>

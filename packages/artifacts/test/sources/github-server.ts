@@ -9,6 +9,8 @@ export interface FakeAsset {
   readonly digest?: string | null;
   /** What the API says of its size, if not the truth. */
   readonly size?: number;
+  /** Where it lies, nobody gets it. */
+  readonly isRefused?: boolean;
 }
 
 /** Assets by tag of a release; the last tag is the latest release. */
@@ -37,6 +39,7 @@ export class FakeGithub {
     const files = await StandInServer.open((request, response) => {
       const asset = assets[Number(/^\/file\/(\d+)\?signed=yes$/.exec(request.url ?? '')?.[1])];
       if (asset === undefined) response.writeHead(404).end();
+      else if (asset.isRefused === true) response.writeHead(403).end('<Error><Code>AccessDenied</Code></Error>');
       else response.writeHead(200, { 'content-length': String(asset.bytes.length) }).end(asset.bytes);
     });
     const api = await StandInServer.open((request, response) => {

@@ -247,6 +247,19 @@ describe('a registry that answers a download with', () => {
     },
   );
 
+  it('a redirect to storage that refuses says so, and nothing of the key', async () => {
+    const storage = await StandInServer.open(json(403, { error: 'AccessDenied' }));
+    const { port } = storage;
+    const refusal = await install(download((response) => response.writeHead(307, { location: storage.url }).end()));
+    expect(refusal).toMatchObject({
+      code: 'E-IO-003',
+      message: expect.stringMatching(
+        new RegExp(`does not give echo@1\\.0\\.0 \\(403 from 127\\.0\\.0\\.1:${port}\\): AccessDenied$`),
+      ) as string,
+      hint: expect.stringMatching(/^it led to \S+, its storage, where no login of yours counts: /) as string,
+    });
+  });
+
   it('its own words shows them without control characters and without the key', async () => {
     const answer = json(500, { error: `\u001B[2J${key} is not welcome`, message: 'x'.repeat(1000) });
     const refusal = await install(answer);

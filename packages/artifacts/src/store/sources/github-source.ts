@@ -13,6 +13,7 @@ import type { ArtifactSource, FetchedArchive } from '../installed-artifact.ts';
 import { archiveLimits } from '../archive-entry.ts';
 import type { LockedArtifact } from '../lockfile.ts';
 import { decodeSignatures, signaturesSuffix } from '../trust/signature-bundle.ts';
+import { refusedElsewhere } from './refused-elsewhere.ts';
 import { readErrorText } from './registry-source.ts';
 
 /** The releases of a repository as a source of artifacts (docs/installing.md "GitHub releases"). */
@@ -272,7 +273,9 @@ export class GithubApi {
       const hint = token === null ? `wait, or set ${tokenName}: with a token the limit is higher` : 'wait until then';
       return new Diagnostic('E-IO-003', `${this.label} ${what}: the rate limit is used up, ${resets}`, { hint });
     }
-    const message = `${this.label} ${what} (${answer.status})${shown}`;
+    const elsewhere = refusedElsewhere(answer, new URL(apiUrl));
+    const message = `${this.label} ${what} (${answer.status}${elsewhere?.by ?? ''})${shown}`;
+    if (elsewhere !== null) return new Diagnostic('E-IO-003', message, { hint: elsewhere.hint });
     if (answer.status !== 401 && answer.status !== 403) return new Diagnostic('E-IO-003', message);
     const advice = token === null ? `set ${tokenName} to a token` : `check that ${tokenName} is a token`;
     return new Diagnostic('E-IO-003', message, { hint: `${advice} for ${apiUrl} that may read the repository` });

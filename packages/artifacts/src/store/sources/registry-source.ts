@@ -40,6 +40,7 @@ import type { LockedArtifact } from '../lockfile.ts';
 import { decodeSignatures } from '../trust/signature-bundle.ts';
 import { isExactVersion } from '../../manifest/names.ts';
 import { blockedFault } from '../version-state-rules.ts';
+import { refusedElsewhere } from './refused-elsewhere.ts';
 
 interface RegistryAddress {
   /** Without `/v1` and without a slash at its end. */
@@ -300,7 +301,9 @@ export class RegistrySource implements ArtifactSource {
   async #refusal(answer: HttpAnswer, what: string): Promise<Diagnostic> {
     const { url, key, keyName } = this.#address;
     const { error, shown } = await readErrorText(answer, key);
-    const message = `${this.#label} ${what} (${answer.status})${shown}`;
+    const elsewhere = refusedElsewhere(answer, new URL(url));
+    const message = `${this.#label} ${what} (${answer.status}${elsewhere?.by ?? ''})${shown}`;
+    if (elsewhere !== null) return new Diagnostic('E-IO-003', message, { hint: elsewhere.hint });
     switch (answer.status) {
       case 401:
       case 403: {

@@ -43,6 +43,11 @@ describe('the hint for what a provider failed of', () => {
       'the provider knows the key, and does not allow it this: look at its permissions there, and at inference.model of ./svc.yaml',
     ],
     [
+      'provider answered 403: <!DOCTYPE html><html><title>Access denied</title>',
+      file,
+      'what answers is no provider of models, but a web page or a proxy: look at inference.endpoint of ./svc.yaml',
+    ],
+    [
       'provider answered 404: model not found',
       file,
       'the provider has no such model, or nothing is at that address: look at inference.model and inference.endpoint of ./svc.yaml',

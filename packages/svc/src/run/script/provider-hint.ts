@@ -38,6 +38,12 @@ function keyVariableIn(manifest: string): string | null {
 /** The hint for a failure in the words of the trace; null for one that is not of the provider. */
 export function providerHint(words: string, place: ModelPlace): string | null {
   const [, status] = /^provider answered (\d{3})\b/.exec(words) ?? [];
+  if (
+    status !== undefined &&
+    Number(status) < 500 &&
+    /^provider answered \d{3}: *<(?:!doctype|html|head)\b/i.test(words)
+  )
+    return pageHint(place);
   if (status !== undefined)
     return (
       plainStatusHint(Number(status), place) ?? reasonHint(words, place) ?? statusHint(Number(status), words, place)
@@ -46,8 +52,7 @@ export function providerHint(words: string, place: ModelPlace): string | null {
   if (words.startsWith('provider gave up its reply')) return itsOwnFailure;
   if (words.startsWith('the answer is compressed'))
     return `a proxy, or what answers there, compresses what was asked for as it is: look at the network, and at ${addressIn(place)}`;
-  if (words.startsWith('provider answered without an event stream'))
-    return `what answers is no provider of models, but a web page or a proxy: look at ${addressIn(place)}`;
+  if (words.startsWith('provider answered without an event stream')) return pageHint(place);
   const [, refusal] = /^cannot reach \S+: the proxy \S+( does not connect to \S+ \(407\))?/.exec(words) ?? [null, ''];
   if (refusal !== '')
     return refusal === undefined
@@ -63,6 +68,10 @@ export function providerHint(words: string, place: ModelPlace): string | null {
   if (/^(?:the connection broke|the provider ended its reply)/.test(words))
     return 'give the task again: what it has done stays done; when it happens each time, the provider or a proxy before it cuts long answers off';
   return null;
+}
+
+function pageHint(place: ModelPlace): string {
+  return `what answers is no provider of models, but a web page or a proxy: look at ${addressIn(place)}`;
 }
 
 const itsOwnFailure = 'the provider has a failure of its own: give the task again later';

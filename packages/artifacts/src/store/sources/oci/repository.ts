@@ -23,6 +23,7 @@ import {
 } from './documents.ts';
 import type { OciLogin } from './logins.ts';
 import { type OciRepositoryName, ociPrefix, originOf } from '../../../manifest/oci-reference.ts';
+import { refusedElsewhere } from '../refused-elsewhere.ts';
 import type { Mirror } from './mirror.ts';
 import { challengesIn, identityForm, withQuery } from './challenges.ts';
 import { wordsIn } from './refusal-words.ts';
@@ -261,7 +262,7 @@ export class OciRepository {
           }
         : { label, url: withQuery(realm, { service, scope }), key: login?.pair ?? null, scheme: 'Basic', ledBy: from },
     );
-    if (!isYes(answer)) throw await this.#refusal(answer, `gets no token from ${realm.origin}`);
+    if (!isYes(answer)) throw await this.#refusal(answer, `gets no token from ${realm.origin}`, realm);
     const told = asJsonObject(parseJson((await answer.text(mostAnswerBytes)) ?? ''));
     for (const token of [told?.['token'], told?.['access_token']]) {
       if (typeof token === 'string' && /^[!-~]+$/.test(token)) return new Secret(token);
@@ -269,9 +270,11 @@ export class OciRepository {
     throw new Diagnostic('E-IO-003', `${label} gives no token`);
   }
 
-  async #refusal(answer: HttpAnswer, what: string): Promise<Diagnostic> {
+  async #refusal(answer: HttpAnswer, what: string, asked = new URL(this.#base)): Promise<Diagnostic> {
     const { host } = this.#access;
-    const message = `${this.label} ${what} (${answer.status})${await this.#reasonOf(answer)}`;
+    const elsewhere = refusedElsewhere(answer, asked);
+    const message = `${this.label} ${what} (${answer.status}${elsewhere?.by ?? ''})${await this.#reasonOf(answer)}`;
+    if (elsewhere !== null) return new Diagnostic('E-IO-003', message, { hint: elsewhere.hint });
     switch (answer.status) {
       case 401:
       case 403:

@@ -137,7 +137,7 @@ class Upload {
     const refusal = await this.#target.refusal(answer, `does not take ${piece.length} bytes of what it is sent`);
     if (status === 413) return { kind: 'too large', refusal };
     // Without a reason the piece does not follow what is there; registries with a limit say that it is too large.
-    if (status === 416) return { kind: refusal.message.endsWith('(416)') ? 'lost' : 'too large', refusal };
+    if (status === 416) return { kind: /\(416[^)]*\)$/.test(refusal.message) ? 'lost' : 'too large', refusal };
     if (status >= 500) return { kind: 'lost', refusal };
     throw refusal;
   }
