@@ -1,11 +1,12 @@
-// Starts a capsule once, so that bin/svc.cjs keeps what V8 compiled on the way (dist/svc.cjs.<hash>.<node version>-<arch>.cache).
-import { execFileSync } from 'node:child_process';
+// Starts a capsule and a contained command once, so that bin/svc.cjs keeps what V8 compiled on the way
+// (dist/<program>.cjs.<hash>.<node version>-<arch>.cache).
+import { execFileSync, spawnSync } from 'node:child_process';
 import { mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
-const program = fileURLToPath(new URL('../bin/svc.cjs', import.meta.url));
+const program = (name) => fileURLToPath(new URL(`../bin/${name}.cjs`, import.meta.url));
 
 const manifest = `name: warm-up
 version: 1.0.0
@@ -16,27 +17,37 @@ capabilities: { shell: { allow: [sh] } }
 `;
 const script = '- { content: [{ type: text, text: Done. }], stop_reason: end_turn }\n';
 
-const caches = /^svc\.cjs\..*\.cache$/;
+/** Whether a file is a cache of this program. */
+const isCacheOf = (program, file) => file.startsWith(`${program}.cjs.`) && file.endsWith('.cache');
 
 /** Caches are of one bundle: V8 would take that of another of the same length for its own. */
-export function dropCodeCaches(dist) {
-  for (const name of readdirSync(dist)) if (caches.test(name)) rmSync(join(dist, name), { force: true });
+export function dropCodeCaches(dist, name) {
+  for (const file of readdirSync(dist)) if (isCacheOf(name, file)) rmSync(join(dist, file), { force: true });
 }
 
-/** Writes the cache for this Node unless it is there. */
-export function buildCodeCache(dist) {
-  if (readdirSync(dist).some((name) => caches.test(name) && name.includes(`.${process.version}-`))) return;
+/** Writes the caches for this Node unless they are there. */
+export function buildCodeCaches(dist) {
+  const files = readdirSync(dist);
+  const isMissing = (name) => !files.some((file) => isCacheOf(name, file) && file.includes(`.${process.version}-`));
   const folder = mkdtempSync(join(tmpdir(), 'svc-warm-up-'));
+  const surroundings = { cwd: folder, env: { PATH: process.env.PATH, HOME: folder }, stdio: 'pipe' };
   try {
-    writeFileSync(join(folder, 'svc.yaml'), manifest);
-    writeFileSync(join(folder, 'script.yaml'), script);
-    const env = { PATH: process.env.PATH, HOME: folder };
-    execFileSync(process.execPath, [program, 'run', '--json', '--task', 'Say so.'], {
-      cwd: folder,
-      env,
-      stdio: 'pipe',
-    });
+    if (isMissing('svc')) startCapsule(folder, surroundings);
+    if (isMissing('svc-sandbox')) startContained(surroundings);
   } finally {
     rmSync(folder, { recursive: true, force: true });
   }
+}
+
+function startCapsule(folder, surroundings) {
+  writeFileSync(join(folder, 'svc.yaml'), manifest);
+  writeFileSync(join(folder, 'script.yaml'), script);
+  execFileSync(process.execPath, [program('svc'), 'run', '--json', '--task', 'Say so.'], surroundings);
+}
+
+/** In the strongest class of this machine: where it has none, the first start elsewhere makes the cache. */
+function startContained(surroundings) {
+  const end = (wanted) =>
+    spawnSync(process.execPath, [program('svc-sandbox'), '--class', wanted, '--', 'true'], surroundings);
+  ['sealed', 'scoped', 'advisory'].some((wanted) => end(wanted).status === 0);
 }

@@ -1,5 +1,5 @@
 // Builds everything that the package ships into dist/: the programs, the process components run in, the compiler, the bundled
-// artifacts, and the code cache of the start-up bundle. What has not changed is not built again. With --plan=<file> what is in which
+// artifacts, and the code caches of the programs that start often. What has not changed is not built again. With --plan=<file> what is in which
 // file is kept there, and where it is known already, only what holds a module that was changed since then is made again. With --accept the hashes of the bundled
 // artifacts are recorded in artifacts/sums.json, to which every build compares what it made. With --without=<parts> it leaves out parts that not everybody needs.
 import { createHash } from 'node:crypto';
@@ -12,14 +12,14 @@ import { minifySync } from 'oxc-minify';
 
 import { acceptSums, compareSums, readSums, renderDifferences } from './artifact-sums.mjs';
 import { buildArtifacts } from './build-artifacts.mjs';
-import { buildCodeCache, dropCodeCaches } from './build-code-cache.mjs';
+import { buildCodeCaches, dropCodeCaches } from './build-code-cache.mjs';
 import { buildComponents } from './build-components.mjs';
 import { buildManPages } from './build-man.mjs';
 import { buildAllNative } from './build-native.mjs';
 import { buildPackages, replacedPackages } from './build-packages.mjs';
 import { buildTrustRoot } from './build-trust-root.mjs';
 import { buildViewer } from './build-viewer.mjs';
-import { bundleAgain, bundleStart } from './bundle-start.mjs';
+import { asFunction, bundleAgain, bundleStart } from './bundle-start.mjs';
 import { lateBuiltinPrologue, lateChildProcess, withLateBuiltins } from './late-builtins.mjs';
 import { ownPath } from './own-names.mjs';
 import { leavingOut, partsLeftOut } from './parts.mjs';
@@ -111,18 +111,32 @@ const programs = {
   sharedPackages: ['commander', 'picocolors', 'yaml'],
   packagesOnDemand,
 };
-const bundleServers = async () =>
-  await build({
+const bundleServers = async () => {
+  const request = {
     ...options,
     metafile: true,
-    entryPoints: {
-      'svc-registry': 'packages/registry/src/main.ts',
-      'svc-referee': 'packages/referee/src/main.ts',
-      'svc-sandbox': 'packages/sandbox/src/program/main.ts',
-      'schema-thread': 'packages/session/src/tools/schema-thread-main.ts',
-    },
     plugins: [packagesOnDemand('.'), ownVersion, ...leavingOut(withoutParts)],
-  });
+  };
+  const made = await Promise.all([
+    build({
+      ...request,
+      entryPoints: {
+        'svc-registry': 'packages/registry/src/main.ts',
+        'svc-referee': 'packages/referee/src/main.ts',
+        'schema-thread': 'packages/session/src/tools/schema-thread-main.ts',
+      },
+    }),
+    build({
+      ...request,
+      ...asFunction(options),
+      entryPoints: { 'svc-sandbox': 'packages/sandbox/src/program/main.ts' },
+    }),
+  ]);
+  return {
+    modules: made.flatMap(({ metafile }) => Object.keys(metafile.inputs)),
+    outputFiles: made.flatMap(({ outputFiles }) => outputFiles),
+  };
+};
 
 /** @type {import('esbuild').BuildOptions} */
 const packageOptions = {
@@ -147,8 +161,7 @@ async function bundleAll() {
   const [svc, servers] = await Promise.all([bundleStart(programs), bundleServers()]);
   await bundlePackages();
   if (planFile !== undefined) {
-    const modules = Object.keys(servers.metafile.inputs);
-    writeFileSync(planFile, JSON.stringify({ svc: svc.plan, servers: modules }));
+    writeFileSync(planFile, JSON.stringify({ svc: svc.plan, servers: servers.modules }));
   }
   return [...svc.files, ...servers.outputFiles];
 }
@@ -176,20 +189,25 @@ function changedSince(ms) {
 
 /**
  * bin/svc.cjs reads it byte by byte, and names the code cache after the hash that it begins with. What a start keeps for the next one is held to it
- * too, so it is of the late files as well: `code` is the start file without it.
+ * too, so it is of the `late` files as well: `code` is the start file without it.
  */
-function startFile(code) {
+function startFile(code, late = []) {
   const odd = /[^\0-\x7f].{0,40}/u.exec(code);
   if (odd !== null) throw new Error(`the start file is not ASCII: ${odd[0]}`);
   const hash = createHash('sha256').update(code);
-  for (const file of readdirSync(join('dist', 'late')).sort()) hash.update(readFileSync(join('dist', 'late', file)));
+  for (const file of late) hash.update(readFileSync(join('dist', 'late', file)));
   return `/*${hash.digest('hex').slice(0, 16)}*/${code}`;
 }
 
 mkdirSync(join('dist', 'late'), { recursive: true });
 const startPath = join('dist', 'svc.cjs');
-const isStart = ({ path }) => basename(path) === 'svc.cjs';
-for (const { path, text } of bundles.filter((bundle) => !isStart(bundle))) writeChanged(path, finished(path, text));
+const isOf = (program) => (bundle) => basename(bundle.path) === `${program}.cjs`;
+const isStart = isOf('svc');
+for (const { path, text } of bundles.filter((bundle) => !isStart(bundle))) {
+  const code = finished(path, text);
+  if (!isOf('svc-sandbox')({ path })) writeChanged(path, code);
+  else if (writeChanged(path, startFile(code))) dropCodeCaches('dist', 'svc-sandbox');
+}
 if (known === null) {
   const lateFiles = new Set(bundles.map(({ path }) => basename(path)));
   for (const file of readdirSync(join('dist', 'late'))) if (!lateFiles.has(file)) rmSync(join('dist', 'late', file));
@@ -198,10 +216,12 @@ const started = bundles.find(isStart)?.text;
 const startCode =
   started === undefined ? readFileSync(startPath, 'utf8').replace(/^\/\*.*?\*\//, '') : finished(startPath, started);
 // The cache is of the start file, which no server is a part of.
-if (writeChanged(startPath, startFile(startCode))) dropCodeCaches('dist');
+if (writeChanged(startPath, startFile(startCode, readdirSync(join('dist', 'late')).sort()))) {
+  dropCodeCaches('dist', 'svc');
+}
 if (known === null || changed.some((path) => !/^packages\/(?!(?:components|guest)\/)/.test(path))) await buildTheRest();
 if (known === null || changed.some((path) => path.startsWith('packages/viewer/'))) await buildViewer(root, 'dist');
-buildCodeCache('dist');
+buildCodeCaches('dist');
 buildTrustRoot(root, 'dist');
 if (known === null) buildManPages(root, { accept: process.argv.includes('--accept') });
 if (planFile !== undefined) utimesSync(planFile, new Date(), new Date());

@@ -87,6 +87,17 @@ export async function bundleAgain(request, { plan, changed }) {
   return (await Promise.all(made)).flatMap(({ outputFiles }) => outputFiles);
 }
 
+/**
+ * Makes one function of a bundle, which bin/svc.cjs calls: wrapping a file of this size in memory would cost each start a copy of it.
+ * @param {import('esbuild').BuildOptions} options
+ */
+export function asFunction({ banner }) {
+  return {
+    banner: { js: `(function (exports, require, module, __filename, __dirname) {${banner?.js ?? ''}` },
+    footer: { js: '})' },
+  };
+}
+
 /** The two kinds of bundles: the start file, and those that it reads when they are needed. */
 function bundlersOf({ name, options, packagesOnDemand }) {
   const parts = new PartsOnDemand();
@@ -96,9 +107,7 @@ function bundlersOf({ name, options, packagesOnDemand }) {
     await bundle({
       entryPoints: { [name]: entryPoint },
       plugins: [...plugins, parts.plugin('./late'), packagesOnDemand('.')],
-      // bin/svc.cjs calls it: wrapping a file of this size in memory would cost each start a copy of it.
-      banner: { js: `(function (exports, require, module, __filename, __dirname) {${options.banner?.js ?? ''}` },
-      footer: { js: '})' },
+      ...asFunction(options),
     });
   const bundleLate = async (entryPoints, plugins) =>
     await bundle({

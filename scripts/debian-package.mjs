@@ -138,10 +138,9 @@ Description: ${synopsis.replace(/\.$/, '').replace(/^Runs/, 'run')}
  The package has svc, its artifact registry, its referee and svc-sandbox.
 `,
   );
-  // What svc compiles on its first start is beside its files where root started it; one that was killed leaves a part of it.
-  writeFileSync(join(control, 'prerm'), `#!/bin/sh\nset -e\nrm -f /${place}/dist/svc.cjs.*.cache*\n`, {
-    mode: 0o755,
-  });
+  // What svc and svc-sandbox compile on their first start is beside their files where root started it; one that was killed leaves a part of it.
+  const caches = ['svc', 'svc-sandbox'].map((program) => `/${place}/dist/${program}.cjs.*.cache*`);
+  writeFileSync(join(control, 'prerm'), `#!/bin/sh\nset -e\nrm -f ${caches.join(' ')}\n`, { mode: 0o755 });
 }
 
 /**

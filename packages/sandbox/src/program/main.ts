@@ -37,8 +37,14 @@ const passedOn = [
   'SIGWINCH',
 ] as const satisfies readonly NodeJS.Signals[];
 
+/** What the file that starts `svc-sandbox` passes to it. */
+interface Start {
+  /** Called when a command has ended. */
+  readonly onStarted?: () => void;
+}
+
 /** Sets the exit code. Settles once the command has ended, or what was asked for is printed. */
-export async function main(args: readonly string[]): Promise<void> {
+export async function main(args: readonly string[], { onStarted }: Start = {}): Promise<void> {
   // A reader that went away ends what it reads, and is no failure of ours. What is lost for another reason is one.
   let isLost = false;
   process.stdout.on('error', (error: NodeJS.ErrnoException) => (isLost ||= error.code !== 'EPIPE'));
@@ -47,7 +53,7 @@ export async function main(args: readonly string[]): Promise<void> {
     if (isLost) process.exitCode = failedItself;
   });
   try {
-    process.exitCode = await answer(args);
+    process.exitCode = await answer(args, onStarted);
   } catch (error) {
     if (!isSandboxError(error)) throw ended(error);
     say(`error[${error.code}]: ${error.message}`);
@@ -56,7 +62,7 @@ export async function main(args: readonly string[]): Promise<void> {
   }
 }
 
-async function answer(args: readonly string[]): Promise<number> {
+async function answer(args: readonly string[], onStarted?: () => void): Promise<number> {
   const asked = readFlags(args, process.env);
   switch (asked.kind) {
     case 'help':
@@ -75,8 +81,11 @@ async function answer(args: readonly string[]): Promise<number> {
       process.stdout.write(asked.json ? `${JSON.stringify(explanation)}\n` : renderExplanation(explanation));
       return 0;
     }
-    case 'run':
-      return await run(asked.request, asked.quiet);
+    case 'run': {
+      const status = await run(asked.request, asked.quiet);
+      onStarted?.();
+      return status;
+    }
     case 'misused':
       say(`error: ${asked.message}`);
       say(`hint: ${asked.hint}`);
