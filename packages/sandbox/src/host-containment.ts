@@ -52,13 +52,19 @@ interface Probed {
   readonly architecture: Architecture;
 }
 
-async function abilityOf(places: HostFacts, { helper, architecture }: Probed): Promise<HostAbility> {
-  const { uid, kernel } = places;
-  const cache = new AbilityCache(places.cacheDirectory, uid);
-  const key = abilityKey({ helper, uid, kernel });
-  const known = key === null || places.triesAnew === true ? null : cache.read(key);
+interface ProbePlaces extends Pick<HostFacts, 'uid' | 'kernel' | 'temporaryDirectory' | 'triesAnew'> {
+  /** Is null where nothing is to be kept. */
+  readonly cacheDirectory: string | null;
+}
+
+/** What this host can enforce: what is kept of it, or what a trial shows, which is kept then. */
+export async function abilityOf(places: ProbePlaces, { helper, architecture }: Probed): Promise<HostAbility> {
+  const { uid, kernel, cacheDirectory } = places;
+  const cache = cacheDirectory === null ? null : new AbilityCache(cacheDirectory, uid);
+  const key = cache === null ? null : abilityKey({ helper, uid, kernel });
+  const known = key === null || places.triesAnew === true ? null : (cache?.read(key) ?? null);
   if (known !== null) return known;
-  const isKept = key !== null && wasMade(places.cacheDirectory);
+  const kept = key !== null && cacheDirectory !== null && wasMade(cacheDirectory) ? cacheDirectory : null;
   const [{ probeHost }, { strictestFilter }] = await Promise.all([
     import('./probe-host.ts'),
     import('./seccomp/assemble.ts'),
@@ -67,11 +73,11 @@ async function abilityOf(places: HostFacts, { helper, architecture }: Probed): P
     helper,
     filter: strictestFilter(architecture),
     // Without capabilities root does not get into a home that belongs to somebody else.
-    directory: isKept && uid !== 0 ? places.cacheDirectory : places.temporaryDirectory,
+    directory: kept !== null && uid !== 0 ? kept : places.temporaryDirectory,
     isSuperuser: uid === 0,
     self: { uid, gid: ownGroupId() },
   });
-  if (isKept) cache.write(key, ability);
+  if (kept !== null && key !== null) cache?.write(key, ability);
   return ability;
 }
 

@@ -22,6 +22,8 @@ export interface OwnProcess {
   readonly nodeOptions: readonly string[];
   readonly cwd: string;
   readonly env: Readonly<Record<string, string | undefined>>;
+  /** From which the next process takes compiled code and what the host enforces, where commands could reach it; null, or absent, elsewhere. */
+  readonly cacheDirectory?: string | null;
   /** What is mapped into it, as `/proc/<pid>/maps` says; empty where no system says so. */
   readonly maps: string;
 }
@@ -50,11 +52,11 @@ const variables: Readonly<Record<string, RegExp>> = {
 };
 
 /**
- * The package, `node`, the folders of the libraries mapped into the process and those in which they are looked for, and what loader variables
- * and options of `node` name. Links on the way to what a variable names are places of their own.
+ * The package, `node`, the folders of the libraries mapped into the process and those in which they are looked for, its cache, and what loader variables
+ * and options of `node` name. Links on the way to the cache and to what a variable names are places of their own.
  */
 export function ownPlaces(own: OwnProcess): readonly OwnPlace[] {
-  const { packageRoot, node, env } = own;
+  const { packageRoot, node, env, cacheDirectory = null } = own;
   const program = realPath(node);
   const libraries = mappedFiles(own).filter((path) => path !== program);
   const found: OwnPlace[] = [
@@ -64,6 +66,7 @@ export function ownPlaces(own: OwnProcess): readonly OwnPlace[] {
     // A library is opened by a name that is often a link beside it, so the folder has to stay as it is.
     ...libraries.map((path) => ({ path: dirname(path), what: `from which node has loaded ${basename(path)}` })),
     ...searchedFolders([program, ...libraries]),
+    ...(cacheDirectory === null ? [] : placesOnTheWay(cacheDirectory, 'from which it is started')),
   ];
   for (const [name, between] of Object.entries(variables)) {
     const named = (env[name] ?? '') === '' ? [] : (env[name] ?? '').split(between);

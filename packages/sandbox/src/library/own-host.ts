@@ -1,22 +1,21 @@
 /** Finds out once what this machine can enforce for this process: nothing else of the library reads the process. */
 
-import { accessSync, constants, existsSync, realpathSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { dirname, join } from 'node:path';
+import { accessSync, constants, existsSync, realpathSync, statSync } from 'node:fs';
+import { release, tmpdir } from 'node:os';
+import { dirname, isAbsolute, join } from 'node:path';
 import { arch, cwd, env, execArgv, execPath, getuid, platform } from 'node:process';
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import { isSystemError, systemReason } from '@svc/kit/diagnostics/system-reason.ts';
+import { makeDirectories } from '@svc/kit/files/make-directories.ts';
 import { unlessRefused } from '@svc/kit/files/unless-refused.ts';
 import { type Containment, kernelContainment, strongestEnforcement } from '../containment.ts';
-import { architectureOf, findHelper } from '../host-containment.ts';
+import { abilityOf, architectureOf, findHelper } from '../host-containment.ts';
 import { sharedMemory } from '../launch/compose-plan.ts';
 import type { Enforcement } from '../launch/enforcement.ts';
 import { type HostAbility, minAbiForScoped } from '../launch/host-ability.ts';
-import { type OwnGroupFacts, ownGroupFacts, ownGroupId } from '../own-facts.ts';
+import { type OwnGroupFacts, ownGroupFacts } from '../own-facts.ts';
 import type { OwnPlace } from '../own-places.ts';
 import { ownPlaces, mappedProcess } from '../own-process.ts';
-import { probeHost } from '../probe-host.ts';
-import { strictestFilter } from '../seccomp/assemble.ts';
 import type { Architecture } from '../seccomp/allowed-calls.ts';
 import type { SandboxClass } from './requests.ts';
 
@@ -65,7 +64,14 @@ export function ownSurroundings(): Surroundings {
     privateDirectories: isWritable(sharedMemory) ? [sharedMemory, temporaryDirectory] : [temporaryDirectory],
     get own() {
       return (ownNow ??= ownPlaces(
-        mappedProcess({ packageRoot: packageRoot(), node: execPath, nodeOptions: execArgv, cwd: place, env }),
+        mappedProcess({
+          packageRoot: packageRoot(),
+          node: execPath,
+          nodeOptions: execArgv,
+          cwd: place,
+          env,
+          cacheDirectory: kept.directory,
+        }),
       ));
     },
   };
@@ -123,6 +129,23 @@ export async function containmentOf(wanted: SandboxClass): Promise<ClassContainm
   return { containment, enforcement };
 }
 
+/** What a library keeps on disk, which is nothing. */
+let kept: { readonly directory: string | null; readonly triesAnew?: true } = { directory: null };
+
+/**
+ * For the program, which is started for each command: from now on what the host was found to enforce is kept in `~/.svc/cache`, as sessions keep it, and
+ * no command may write there. It is made where it is missing; nothing is kept in a home that is another user's. `anew` tries the host whatever is kept.
+ */
+export function keepInHome(home: string | undefined, anew: boolean): void {
+  const directory = unlessRefused(() => {
+    if (home === undefined || !isAbsolute(home) || statSync(home).uid !== getuid?.()) return null;
+    const made = join(home, '.svc', 'cache');
+    makeDirectories(made, 0o700);
+    return made;
+  }, null);
+  kept = { directory, ...(anew ? { triesAnew: true } : {}) };
+}
+
 let looking: Promise<HostLookup> | null = null;
 
 function lookAtHost(): Promise<HostLookup> {
@@ -143,13 +166,8 @@ async function tryHost(): Promise<HostLookup> {
     return { kind: 'none', obstacle: 'the helper svc-launch is missing or not executable: install the package anew' };
   }
   const uid = getuid?.() ?? 0;
-  const ability = await probeHost({
-    helper,
-    filter: strictestFilter(architecture),
-    directory: tmpdir(),
-    isSuperuser: uid === 0,
-    self: { uid, gid: ownGroupId() },
-  });
+  const places = { ...kept, cacheDirectory: kept.directory, temporaryDirectory: tmpdir(), uid, kernel: release() };
+  const ability = await abilityOf(places, { helper, architecture });
   return { kind: 'found', host: { helper, architecture, uid, ability } };
 }
 

@@ -7,6 +7,7 @@ import { printable } from '@svc/kit/diagnostics/printable.ts';
 import packageJson from '../../package.json' with { type: 'json' };
 import { explain } from '../library/explain.ts';
 import { launch } from '../library/launch.ts';
+import { keepInHome } from '../library/own-host.ts';
 import { probe } from '../library/probe.ts';
 import type {
   Ended,
@@ -39,12 +40,14 @@ const passedOn = [
 
 /** What the file that starts `svc-sandbox` passes to it. */
 interface Start {
+  /** Which build of the package svc this is. Absent in the program of a library, which keeps nothing on disk. */
+  readonly build?: string | undefined;
   /** Called when a command has ended. */
-  readonly onStarted?: () => void;
+  readonly onStarted?: (() => void) | undefined;
 }
 
 /** Sets the exit code. Settles once the command has ended, or what was asked for is printed. */
-export async function main(args: readonly string[], { onStarted }: Start = {}): Promise<void> {
+export async function main(args: readonly string[], { build, onStarted }: Start = {}): Promise<void> {
   // A reader that went away ends what it reads, and is no failure of ours. What is lost for another reason is one.
   let isLost = false;
   process.stdout.on('error', (error: NodeJS.ErrnoException) => (isLost ||= error.code !== 'EPIPE'));
@@ -53,7 +56,7 @@ export async function main(args: readonly string[], { onStarted }: Start = {}): 
     if (isLost) process.exitCode = failedItself;
   });
   try {
-    process.exitCode = await answer(args, onStarted);
+    process.exitCode = await answer(args, { build, onStarted });
   } catch (error) {
     if (!isSandboxError(error)) throw ended(error);
     say(`error[${error.code}]: ${error.message}`);
@@ -62,8 +65,9 @@ export async function main(args: readonly string[], { onStarted }: Start = {}): 
   }
 }
 
-async function answer(args: readonly string[], onStarted?: () => void): Promise<number> {
+async function answer(args: readonly string[], { build, onStarted }: Start): Promise<number> {
   const asked = readFlags(args, process.env);
+  if (build !== undefined && 'request' in asked) keepInHome(process.env['HOME'], false);
   switch (asked.kind) {
     case 'help':
       process.stdout.write(help);
@@ -72,6 +76,7 @@ async function answer(args: readonly string[], onStarted?: () => void): Promise<
       process.stdout.write(`${packageJson.version}\n`);
       return 0;
     case 'probe': {
+      if (build !== undefined) keepInHome(process.env['HOME'], true);
       const found = await probe();
       process.stdout.write(asked.json ? `${JSON.stringify(found)}\n` : renderProbe(found));
       return found.class === null ? failedItself : 0;
