@@ -6,7 +6,7 @@ import { delimiter, isAbsolute } from 'node:path';
 import { Readable } from 'node:stream';
 import { getSystemErrorName } from 'node:util';
 
-import type { EgressDecision } from './egress/egress-rules.ts';
+import type { EgressDoor } from './egress/egress-door.ts';
 import { RefusedHosts } from './egress/refused-hosts.ts';
 import { findProgram, malformedRequest, type ProgramLookup, refusalOfError } from './find-program.ts';
 import { UnfitPlan } from './launch/launch-plan.ts';
@@ -31,8 +31,8 @@ interface ContainedLauncherOptions {
   readonly commands: readonly string[];
   /** Added to the environment of every process, over what it was given. */
   readonly variables: Readonly<Record<string, string>>;
-  /** Serves the connections of a process and reports each decision; null where it has none of its own. */
-  readonly egress: ServeEgress | null;
+  /** Opens what serves the connections of a process and reports each decision; null where it has none of its own. */
+  readonly egress: (() => Promise<ServesEgress>) | null;
   /** Looks at what runs. */
   readonly watch?: Pick<LimitWatch, 'watch'>;
   /** A clause for a person: why nothing may be started; null, or absent, when nothing stands in the way. */
@@ -43,7 +43,7 @@ interface ContainedLauncherOptions {
   readonly startMs?: number;
 }
 
-type ServeEgress = (listening: Server, onDecision: (decision: EgressDecision) => void) => void;
+type ServesEgress = Pick<EgressDoor, 'serve'>;
 
 /** Descriptors in the helper. */
 const [planAt, statusAt, filterAt, egressAt] = [3, 4, 5, 6];
@@ -60,12 +60,14 @@ export function createContainedLauncher(options: ContainedLauncherOptions): Cont
     async launch(request) {
       const problem = malformedRequest(request) ?? options.obstacle ?? null;
       if (problem !== null) return { kind: 'refused', reason: problem };
+      // Ahead of the template, which may be another one after a wait.
+      const door = options.egress === null ? null : await options.egress();
       const found = findStartable(request, options);
       if (found.kind === 'refused') return found;
       const template = fittingTemplate(templates, found.startable);
       return template instanceof Error
         ? { kind: 'refused', reason: template.message }
-        : await start(template, request, options);
+        : await start(template, request, { ...options, door });
     },
     prepare(request) {
       const found = findStartable(request, options);
@@ -110,23 +112,23 @@ function findStartable(
 async function start(
   template: LaunchTemplate,
   request: LaunchRequest,
-  options: ContainedLauncherOptions,
+  options: ContainedLauncherOptions & { readonly door: ServesEgress | null },
 ): Promise<LaunchOutcome> {
-  const { helper, variables, egress, pipes, watch, drainMs = 1000, startMs = 15_000 } = options;
-  const words = [planAt, statusAt, filterAt, egress === null ? '-' : egressAt].map(String);
+  const { helper, variables, door, pipes, watch, drainMs = 1000, startMs = 15_000 } = options;
+  const words = [planAt, statusAt, filterAt, door === null ? '-' : egressAt].map(String);
   const started = await startProcess(request, {
     program: helper,
     args: [...words, template.program, request.command, ...request.args],
     cwd: '/',
     env: { ...request.env, ...searchVariable(template, request), ...variables },
-    others: [template.plan, 'pipe', template.filter, ...(egress === null ? [] : (['ipc'] as const))],
+    others: [template.plan, 'pipe', template.filter, ...(door === null ? [] : (['ipc'] as const))],
     pipes,
     drainMs,
   });
   if (started.kind === 'refused') return started;
   const { child } = started;
   const watched = watch?.watch(started.process) ?? started.process;
-  const launched = egress === null ? watched : withEgress(watched, child, egress);
+  const launched = door === null ? watched : withEgress(watched, child, door);
   return await settle(child, launched, template, startMs);
 }
 
@@ -136,12 +138,12 @@ function searchVariable({ searchFirst }: LaunchTemplate, { env }: LaunchRequest)
 }
 
 /** The socket listens in the process's own network; its connections are ours to serve until the process ends. */
-function withEgress(launched: LaunchedProcess, child: ChildProcess, egress: ServeEgress): LaunchedProcess {
+function withEgress(launched: LaunchedProcess, child: ChildProcess, door: ServesEgress): LaunchedProcess {
   const refused = new RefusedHosts();
   child.once('message', (_message, handle) => {
     const listening = handle as Server;
     child.once('close', () => listening.close());
-    egress(listening, (decision) => refused.add(decision));
+    door.serve(listening, (decision) => refused.add(decision));
   });
   return { ...launched, takeRefusedHosts: () => refused.take() };
 }

@@ -29,7 +29,7 @@ function openedSession(filesOf: LaunchMachinery['filesOf']): SessionContainment 
     countProcesses: () => 0,
     enterGroups: () => ({ kind: 'none', obstacle: 'none here' }),
     keepUsers: async () => null,
-    openEgress: () => ({ serve: () => {}, close: async () => {} }),
+    openEgress: async () => ({ serve: () => {}, close: async () => {} }),
   };
   return lateSession(() => openSession(place, { class: 'scoped', landlockAbi: 6 }, machinery));
 }

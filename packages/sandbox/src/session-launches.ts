@@ -1,23 +1,17 @@
 /** Starts the processes of one session: what they have in common is made with the first of them. */
 
-import type { Server } from 'node:net';
-import { mkdirSync } from 'node:fs';
-import { join } from 'node:path';
-
-import { systemResolver } from '@svc/kit/net/resolver.ts';
 import type { ContainmentPlace, SessionContainment, KernelContainmentParts } from './session-containment.ts';
 import { type ContainedLauncher, createContainedLauncher } from './contained-launcher.ts';
 import type { Enforcement } from './launch/enforcement.ts';
 import { LaunchTemplates, type LaunchTemplatesOptions } from './launch/launch-templates.ts';
 import type { ProcessGrants } from './launch/process-grants.ts';
 import { holdLimits, keepUsers, type LimitMachinery, type SessionLimits, unusedUser } from './limits/session-limits.ts';
-import { connects, networkVariables, egressPort } from './contained-environment.ts';
+import { connects, networkVariables } from './contained-environment.ts';
 import { PipePool, helperPipes } from './pipe-pool.ts';
 import { systemFiles } from './closure/file-collection.ts';
 import { neededFiles } from './closure/needed-files.ts';
 import { countThreads, ownGroupFacts, ownGroupId } from './own-facts.ts';
-import { type EgressDecision, EgressLog } from './egress/egress-rules.ts';
-import { EgressProxy } from './egress/egress-proxy.ts';
+import type { EgressDoor } from './egress/egress-door.ts';
 import { enterGroups } from './limits/control-group.ts';
 import { filterFor } from './seccomp/assemble.ts';
 
@@ -28,14 +22,7 @@ export interface LaunchMachinery extends LimitMachinery {
   readonly filterFor: (grants: ProcessGrants, enforcement: Enforcement) => Buffer;
   readonly filesOf: LaunchTemplatesOptions['filesOf'];
   readonly countProcesses: () => number;
-  readonly openEgress: (grants: ProcessGrants, place: ContainmentPlace) => EgressDoor;
-}
-
-/** The way out of processes with a network of their own. */
-interface EgressDoor {
-  /** `onDecision` hears where its connections were to lead, beside the log of the session. */
-  serve(listening: Server, onDecision: (decision: EgressDecision) => void): void;
-  close(): Promise<void>;
+  readonly openEgress: (grants: ProcessGrants, place: ContainmentPlace) => Promise<EgressDoor>;
 }
 
 /** The launches of a session with this enforcement; no program is started before the first, and no file is looked for. */
@@ -101,7 +88,7 @@ function openLauncher({ grants, place, enforcement, machinery, shared }: Launche
     countProcesses: processesRunning,
   });
   const proxied = enforcement.class === 'sealed' && connects(grants);
-  const door = proxied ? openEgress(grants, place) : null;
+  let door: Promise<EgressDoor> | null = null;
   return {
     launcher: createContainedLauncher({
       helper,
@@ -109,13 +96,14 @@ function openLauncher({ grants, place, enforcement, machinery, shared }: Launche
       pipes,
       commands: grants.commands,
       variables: networkVariables(grants, enforcement.class),
-      egress: door === null ? null : (listening, onDecision) => door.serve(listening, onDecision),
+      egress: proxied ? () => (door ??= openEgress(grants, place)) : null,
       watch,
       obstacle,
     }),
     close: async () => {
       templates.close();
-      await door?.close();
+      // One that could not be opened let nothing start.
+      await (await door?.catch(() => null))?.close();
     },
   };
 }
@@ -137,30 +125,6 @@ export function launchMachinery({
       const users = await keepUsers(helper, { outside, self: { uid, gid: ownGroupId() } });
       return users === null ? null : { ...users, owner: kind === 'mapped' ? outside : null };
     },
-    openEgress,
-  };
-}
-
-function openEgress(
-  { networkAllow, servicePort }: ProcessGrants,
-  { privateDirectory, logs: budget, onDecision, onConnection, proxyFor }: ContainmentPlace,
-): EgressDoor {
-  const logs = join(privateDirectory, 'logs');
-  mkdirSync(logs, { recursive: true, mode: 0o700 });
-  const log = new EgressLog(join(logs, 'egress.jsonl'), budget);
-  const proxy = new EgressProxy({
-    allow: networkAllow,
-    resolver: systemResolver,
-    onDecision: (decision) => {
-      log.write(decision);
-      onDecision?.(decision);
-    },
-    ...(onConnection === undefined ? {} : { onConnection }),
-    ...(proxyFor === undefined ? {} : { proxyFor }),
-    ...(servicePort === undefined ? {} : { service: { proxyPort: egressPort, port: servicePort } }),
-  });
-  return {
-    serve: (listening, heard) => listening.on('connection', (socket) => proxy.accept(socket, heard)),
-    close: () => proxy.close(),
+    openEgress: async (grants, place) => (await import('./egress/egress-door.ts')).openEgressDoor(grants, place),
   };
 }
