@@ -17,16 +17,21 @@ export function withLateBuiltins(code) {
   const declaration = new RegExp(`\\b(import_\\w+)=(?:${builtin}|${ofPackage})`, 'g');
   const late = new Map();
   for (const [, name, module, packageName] of code.matchAll(declaration)) {
-    // What is declared apart belongs to a module that is itself loaded late, and requires it then.
-    const isLateAlready = new RegExp(`\\b(?:var |,)${name}[,;]`).test(code);
-    if (!early.has(module) && !isLateAlready) late.set(name, module ?? packageName);
+    if (!early.has(module)) late.set(name, module ?? packageName);
   }
   if (late.size === 0) return code;
   const names = new RegExp(`\\b(${[...late.keys()].join('|')})\\b(?:=(${builtin}|${ofPackage})|(\\.))?`, 'g');
-  return code.replaceAll(names, (_all, name, made, _builtin, _package, dot) => {
+  const declared = new Set();
+  return code.replaceAll(names, (all, name, made, _builtin, _package, dot, at) => {
     if (dot !== undefined) return `(${name}()).`;
-    if (made === undefined) throw new Error(`${name} is used as a whole: list ${late.get(name)} as early`);
-    return `${name}=lateModule(()=>${made})`;
+    if (made !== undefined) return `${name}=lateModule(()=>${made})`;
+    // A module that is itself loaded late has its variables declared apart from what they are.
+    const isDeclaration = /(?:var |,)$/.test(code.slice(at - 4, at)) && /[,;]/.test(code.charAt(at + all.length));
+    if (!isDeclaration || declared.has(name)) {
+      throw new Error(`${name} is used as a whole: list ${late.get(name)} as early`);
+    }
+    declared.add(name);
+    return all;
   });
 }
 
