@@ -303,7 +303,8 @@ const temporaryBytes = 256 * mebibyte;
 export function composeRoot({ files, grants, workdir, proc, mapped }: RootRequest): readonly RootStep[] {
   const mounted = outermost([...files.execute, ...files.read]);
   const owners = mapped ? mappedOwners : 0;
-  const links = files.links.filter(({ path }) => !mounted.some((directory) => isBelow(path, directory)));
+  const directories = new Set(mounted);
+  const links = files.links.filter(({ path }) => !isBelowAny(path, directories));
   return [
     { kind: 'tmp', attributes: noSuid | noDev | noExec, bytes: temporaryBytes, target: temporary },
     ...links.map(({ path, target }): RootStep => ({ kind: 'symlink', text: target, target: path })),
@@ -378,23 +379,22 @@ function bindInPlace(path: string, attributes: number): RootStep {
  * one of them moved aside, another could be made in its place without what is kept.
  */
 function waysTo(kept: readonly string[], places: readonly string[]): readonly string[] {
-  const ways = kept.flatMap((path) => {
-    const place = places.find((each) => isBelow(path, each));
-    return place === undefined ? [] : waysBetween(place, path);
-  });
+  const ways = kept.flatMap((path) =>
+    places.filter((each) => isBeneath(each, path)).flatMap((place) => waysBetween(place, path)),
+  );
   return [...new Set(ways)].sort();
 }
 
 /** Sorted, without what lies inside another of them. */
 function outermost(paths: readonly string[]): readonly string[] {
-  const kept: string[] = [];
-  for (const path of [...new Set(paths)].sort()) {
-    if (!kept.some((directory) => isBelow(path, directory))) kept.push(path);
-  }
-  return kept;
+  const kept = new Set<string>();
+  for (const path of [...new Set(paths)].sort()) if (!isBelowAny(path, kept)) kept.add(path);
+  return [...kept];
 }
 
-/** As `isBeneath` for canonical paths, but no directory is below itself; nothing is taken apart, for a plan compares each path with each. */
-function isBelow(path: string, directory: string): boolean {
-  return path.startsWith(directory === '/' ? '/' : `${directory}/`);
+/** Whether a directory above a canonical path is one of these: a plan has hundreds, and each is asked about. */
+function isBelowAny(path: string, directories: ReadonlySet<string>): boolean {
+  let end = path.lastIndexOf('/');
+  for (; end > 0; end = path.lastIndexOf('/', end - 1)) if (directories.has(path.slice(0, end))) return true;
+  return path !== '/' && directories.has('/');
 }
