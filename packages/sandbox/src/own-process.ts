@@ -66,7 +66,7 @@ export function ownPlaces(own: OwnProcess): readonly OwnPlace[] {
     // A library is opened by a name that is often a link beside it, so the folder has to stay as it is.
     ...libraries.map((path) => ({ path: dirname(path), what: `from which node has loaded ${basename(path)}` })),
     ...searchedFolders([program, ...libraries]),
-    ...(cacheDirectory === null ? [] : placesOnTheWay(cacheDirectory, 'from which it is started')),
+    ...(cacheDirectory === null ? [] : placesOnTheWay(cacheDirectory, 'from which svc-sandbox is started')),
   ];
   for (const [name, between] of Object.entries(variables)) {
     const named = (env[name] ?? '') === '' ? [] : (env[name] ?? '').split(between);
