@@ -2,9 +2,9 @@
 
 import { closeSync, fstatSync, openSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import * as z from 'zod/mini';
 
 import type { Clock } from '@svc/kit/clock.ts';
+import { type Guarded, isObjectOf, isText, isWhole, orNull } from '@svc/kit/guards.ts';
 import type { HeldDirectory } from '@svc/kit/files/held-directory.ts';
 import { readFileUpTo } from '@svc/kit/files/read-up-to.ts';
 import { unlessRefused } from '@svc/kit/files/unless-refused.ts';
@@ -13,14 +13,12 @@ import { removeIfPossible } from './running-record.ts';
 
 export const holderFile = 'journal.holder';
 
-const holderShape = z.lazy(() =>
-  z.object({
-    pid: z.int().check(z.gte(1)),
-    process_start: z.nullable(z.string()),
-    boot: z.nullable(z.string()),
-    pid_space: z.nullable(z.string()),
-  }),
-);
+const isHolder = isObjectOf({
+  pid: (value): value is number => isWhole(value) && value >= 1,
+  process_start: orNull(isText),
+  boot: orNull(isText),
+  pid_space: orNull(isText),
+});
 
 const longestHolder = 4096;
 
@@ -68,9 +66,10 @@ export function isJournalHeld(directory: HeldDirectory, now: number): boolean {
 }
 
 /** Returns null for one that is only being written, or that a full disk cut off. */
-function parseHolder(bytes: Buffer): z.infer<typeof holderShape> | null {
+function parseHolder(bytes: Buffer): Guarded<typeof isHolder> | null {
   try {
-    return holderShape.parse(JSON.parse(bytes.toString('utf8')));
+    const holder: unknown = JSON.parse(bytes.toString('utf8'));
+    return isHolder(holder) ? holder : null;
   } catch {
     return null;
   }
