@@ -11,6 +11,7 @@ import type { SessionId } from '@svc/protocol/ids.ts';
 import { type Capture, type Journal, openJournal } from '@svc/record/journal/journal-writer.ts';
 import { holdJournal } from '@svc/record/sessions/journal-holder.ts';
 import type { Retained } from '@svc/record/sessions/journal-retention.ts';
+import { hasOtherSessions, isLookDue } from '@svc/record/sessions/last-look.ts';
 import type { Crossing } from '@svc/session/gate/gate.ts';
 import { JournalLines } from '@svc/session/replay/journal-lines.ts';
 import type { SessionStatus } from '@svc/session/session.ts';
@@ -156,22 +157,26 @@ const retainAfterMs = 250;
 /** How much longer the end of a session may take because of it. */
 const retainAtEndMs = 250;
 
-/** Removes, a little later, journals that are beyond `trace.keep`. The returned function makes it begin now, and end in a moment. */
+/**
+ * Removes, a little later, journals that are beyond `trace.keep`. The returned function makes it begin now where it is due, and end in a moment: short
+ * sessions take turns.
+ */
 export function retainLater({ launch, home, onRetained }: RetentionOfSession): () => Promise<void> {
   const stop = new AbortController();
+  const { keep } = launch.loaded.manifest.trace;
+  const { root } = launch.source;
   const retain = async (): Promise<void> => {
     const { retainJournals } = await import('@svc/record/sessions/journal-retention.ts');
-    const { keep } = launch.loaded.manifest.trace;
-    const { root } = launch.source;
     const retained = await retainJournals({ root, home, keep, clock: systemClock, signal: stop.signal });
     if (retained.removed + retained.left > 0) onRetained(retained);
   };
   let retaining: Promise<void> | null = null;
   const cancelTimer = systemClock.after(retainAfterMs, () => {
-    retaining = retain();
+    if (hasOtherSessions(root)) retaining = retain();
   });
   return async () => {
     cancelTimer();
+    if (retaining === null && !isLookDue(root, keep, systemClock)) return;
     const abandon = systemClock.after(retainAtEndMs, () => stop.abort());
     try {
       await (retaining ?? retain());

@@ -14,15 +14,9 @@ import { sha256Shape } from '@svc/kit/sha256.ts';
 import { isSessionId } from '@svc/protocol/ids.ts';
 import { bodiesDirectory, journalFile, removedFile } from '../journal/journal-writer.ts';
 import { holderFile, isJournalHeld } from './journal-holder.ts';
+import { type KeptJournals, noteLook, sessionsFolder, stateFolder } from './last-look.ts';
 import { thisUser } from './recorded-process.ts';
 import { readRunningRecords } from './running-record.ts';
-
-/** `trace.keep` of a manifest: how many journals, how many seconds since they were last written, how many bytes of all of them. */
-export interface KeptJournals {
-  readonly sessions: number;
-  readonly age: number;
-  readonly bytes: number;
-}
 
 export interface RetentionRequest {
   /** Where `.svc/sessions/` lies. */
@@ -99,7 +93,8 @@ class Retention {
     const workspace = unlessRefused(() => HeldDirectory.at(root), null);
     if (workspace === null) return nothing;
     try {
-      const beyond = this.#beyond(await this.#families(workspace));
+      const { families, names } = await this.#families(workspace);
+      const beyond = this.#beyond(families);
       let { removed, bytes, left } = nothing;
       for (const family of beyond.slice(0, mostRemoved)) {
         if (signal.aborted) break;
@@ -108,6 +103,7 @@ class Retention {
         bytes += isGone ? family.bytes : 0;
         left += isGone ? 0 : 1;
       }
+      if (!signal.aborted) this.#note(workspace, { names, journals: families.length - removed });
       return { removed, bytes, left };
     } finally {
       workspace.close();
@@ -136,17 +132,35 @@ class Retention {
     return beyond;
   }
 
-  async #families(workspace: HeldDirectory): Promise<readonly Family[]> {
-    const folder = '.svc/sessions';
-    const names = this.#chosen((await this.#namesIn(workspace, folder)).filter(isSessionId));
+  /** Those with a journal, and how many folders of sessions there are. */
+  async #families(workspace: HeldDirectory): Promise<{ readonly families: readonly Family[]; readonly names: number }> {
     const families: Family[] = [];
-    for (const name of names) {
-      if (this.#request.signal.aborted) break;
-      const family: Family = { found: [], isHeld: false, bytes: 0, lastAt: 0 };
-      await this.#look(workspace, { path: `${folder}/${name}`, name, level: 0 }, family);
-      if (family.found.length > 0) families.push(family);
+    const sessions = this.#enter(workspace, sessionsFolder);
+    if (sessions === null) return { families, names: 0 };
+    try {
+      const names = (await this.#namesIn(sessions)).filter(isSessionId);
+      for (const name of this.#chosen(names)) {
+        if (this.#request.signal.aborted) break;
+        const family: Family = { found: [], isHeld: false, bytes: 0, lastAt: 0 };
+        await this.#look(sessions, { path: `${sessionsFolder}/${name}`, name, level: 0 }, family);
+        if (family.found.length > 0) families.push(family);
+      }
+      return { families, names: names.length };
+    } finally {
+      sessions.close();
     }
-    return families;
+  }
+
+  /** For the next session that ends before its look is due. Without a note it looks. */
+  #note(workspace: HeldDirectory, { names, journals }: { readonly names: number; readonly journals: number }): void {
+    const { keep, clock } = this.#request;
+    const folder = this.#enter(workspace, stateFolder);
+    if (folder === null) return;
+    try {
+      unlessRefused(() => noteLook(folder, { at: clock.now(), keep, names, journals }), undefined);
+    } finally {
+      folder.close();
+    }
   }
 
   /** Chooses another part of too many folders each time. */
@@ -156,27 +170,26 @@ class Retention {
     return [...names.slice(start), ...names.slice(0, start)].slice(0, mostFolders);
   }
 
+  /** `sessions` holds the folder of this name. */
   async #look(
-    workspace: HeldDirectory,
+    sessions: HeldDirectory,
     { path, name, level }: { readonly path: string; readonly name: string; readonly level: number },
     family: Family,
   ): Promise<void> {
     this.#looked += 1;
     await this.#breathe();
     if (level > deepest || this.#looked > 2 * mostFolders) return;
-    for (const child of await this.#childrenOf(workspace, path)) {
-      await this.#look(workspace, { ...child, level: level + 1 }, family);
-    }
-    const session = this.#enter(workspace, path);
+    const session = this.#enter(sessions, name);
     if (session === null) return;
     try {
+      await this.#lookAtChildren(session, { path: `${path}/children`, level: level + 1 }, family);
       const whole = this.#ownFile(session, journalFile);
       const rest = whole === null ? this.#ownFile(session, removedFile) : null;
       const file = whole ?? (rest !== null && rest.size > 0 ? rest : null);
       if (file === null) return;
       const bytes = file.size + (await this.#bodiesSize(session));
       family.found.push({ path, bytes, isBrokenOff: whole === null });
-      family.isHeld ||= this.#listed.has(name) || isJournalHeld(session, this.#request.clock.now());
+      family.isHeld ||= this.#listed.has(name) || this.#isHeld(session);
       family.bytes += bytes;
       family.lastAt = Math.max(family.lastAt, file.mtimeMs);
     } finally {
@@ -184,15 +197,33 @@ class Retention {
     }
   }
 
-  async #childrenOf(workspace: HeldDirectory, path: string): Promise<readonly { path: string; name: string }[]> {
-    const children: { path: string; name: string }[] = [];
-    for (const child of await this.#namesIn(workspace, `${path}/children`)) {
-      const folder = `${path}/children/${child}/.svc/sessions`;
-      for (const name of await this.#namesIn(workspace, folder)) {
-        if (isSessionId(name)) children.push({ path: `${folder}/${name}`, name });
+  async #lookAtChildren(
+    session: HeldDirectory,
+    { path, level }: { readonly path: string; readonly level: number },
+    family: Family,
+  ): Promise<void> {
+    const children = this.#enter(session, 'children');
+    if (children === null) return;
+    try {
+      for (const child of await this.#namesIn(children)) {
+        const sessions = this.#enter(children, `${child}/${sessionsFolder}`);
+        if (sessions === null) continue;
+        try {
+          for (const name of await this.#namesIn(sessions)) {
+            const place = { path: `${path}/${child}/${sessionsFolder}/${name}`, name, level };
+            if (isSessionId(name)) await this.#look(sessions, place, family);
+          }
+        } finally {
+          sessions.close();
+        }
       }
+    } finally {
+      children.close();
     }
-    return children;
+  }
+
+  #isHeld(session: HeldDirectory): boolean {
+    return isThere(session, holderFile) && isJournalHeld(session, this.#request.clock.now());
   }
 
   async #bodiesSize(session: HeldDirectory): Promise<number> {
@@ -255,13 +286,14 @@ class Retention {
 
   /** A file of this user; null for anything else, and if it is missing. */
   #ownFile(directory: HeldDirectory, name: string): Stats | null {
-    const stat = unlessRefused(() => lstatSync(directory.entry(name)), null);
-    return stat !== null && stat.isFile() && this.#isOwn(stat) ? stat : null;
+    const stat = unlessRefused(() => lstatSync(directory.entry(name), { throwIfNoEntry: false }), undefined);
+    return stat?.isFile() === true && this.#isOwn(stat) ? stat : null;
   }
 
   /** A directory of this user, which the caller closes; null for anything else, and for one behind a link. */
   #enter(from: HeldDirectory, path: string): HeldDirectory | null {
-    const directory = unlessRefused(() => from.below(path), null);
+    if (!isThere(from, path)) return null;
+    const directory = unlessRefused(() => (path.includes('/') ? from.below(path) : from.enter(path)), null);
     if (directory === null || this.#isOwn(statSync(directory.path))) return directory;
     directory.close();
     return null;
@@ -271,18 +303,12 @@ class Retention {
     return this.#owner === null || uid === this.#owner;
   }
 
-  async #namesIn(from: HeldDirectory, path: string): Promise<readonly string[]> {
-    const directory = this.#enter(from, path);
-    if (directory === null) return [];
+  async #namesIn(directory: HeldDirectory): Promise<readonly string[]> {
     const names: string[] = [];
-    try {
-      await unlessRefusedLater(async () => {
-        for await (const name of await namesOf(directory)) names.push(name);
-      }, undefined);
-      return names;
-    } finally {
-      directory.close();
-    }
+    await unlessRefusedLater(async () => {
+      for await (const name of await namesOf(directory)) names.push(name);
+    }, undefined);
+    return names;
   }
 
   async #breathe(): Promise<void> {
@@ -291,6 +317,11 @@ class Retention {
     await setImmediate();
     this.#sliceEnd = clock.monotonicMs() + sliceMs;
   }
+}
+
+/** Most of what is looked for is missing, and an error would take longer to make than all the rest. */
+function isThere(directory: HeldDirectory, path: string): boolean {
+  return unlessRefused(() => lstatSync(directory.entry(path), { throwIfNoEntry: false }), undefined) !== undefined;
 }
 
 /** Read by a thread, a few at a time. */

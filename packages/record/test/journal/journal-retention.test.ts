@@ -20,7 +20,8 @@ import { describe, expect, it } from 'vitest';
 
 import { systemClock } from '@svc/kit/system-clock.ts';
 import { holdJournal } from '../../src/sessions/journal-holder.ts';
-import { type KeptJournals, retainJournals, type Retained } from '../../src/sessions/journal-retention.ts';
+import { retainJournals, type Retained } from '../../src/sessions/journal-retention.ts';
+import { isLookDue, type KeptJournals } from '../../src/sessions/last-look.ts';
 import { writeRunningRecord } from '../../src/sessions/running-record.ts';
 import { liveRecord } from '../../../../test/support/running-record.ts';
 import { RecordedSession, sessionId } from './recorded-session.ts';
@@ -55,9 +56,11 @@ function bytesOf(folder: string): number {
 }
 
 async function retain(keep: Partial<KeptJournals>, signal = new AbortController().signal): Promise<Retained> {
-  const all = { sessions: 1000, age: 1e9, bytes: 1e15, ...keep };
+  const all = { ...plenty, ...keep };
   return await retainJournals({ root, home: join(root, 'home'), keep: all, clock: systemClock, signal });
 }
+
+const plenty: KeptJournals = { sessions: 1000, age: 1e9, bytes: 1e15 };
 
 const hasJournal = (folder: string): boolean => existsSync(join(folder, 'journal.jsonl'));
 
@@ -156,6 +159,85 @@ describe('the journals of a workspace', () => {
     stop.abort();
     expect(await retain({ age: 1 }, stop.signal)).toEqual({ removed: 0, bytes: 0, left: 0 });
     expect(hasJournal(old)).toBe(true);
+  });
+});
+
+describe('a session that ends at once', () => {
+  const hourMs = 3_600_000;
+  const isDue = (keep: Partial<KeptJournals>, laterMs = 0): boolean =>
+    isLookDue(root, { ...plenty, ...keep }, { now: () => Date.now() + laterMs });
+  const noteFile = (): string => join(root, '.svc', 'last-look.json');
+
+  it('does not look in a workspace with one session, or with none', () => {
+    expect(isDue({ sessions: 1 })).toBe(false);
+    ended('1', 9);
+    expect(isDue({ sessions: 1 })).toBe(false);
+  });
+
+  it('looks for journals to remove where nobody has, and an hour after the last look', async () => {
+    for (const digits of ['1', '2', '3']) ended(digits, 1);
+    expect(isDue({ sessions: 50 })).toBe(true);
+    await retain({ sessions: 50 });
+    expect(isDue({ sessions: 50 })).toBe(false);
+    expect(isDue({ sessions: 50 }, hourMs - 60_000)).toBe(false);
+    expect(isDue({ sessions: 50 }, hourMs + 60_000)).toBe(true);
+    // The clock was set back.
+    expect(isDue({ sessions: 50 }, -60_000)).toBe(true);
+  });
+
+  it.each([
+    { kept: 2, atOnce: 0 },
+    { kept: 9, atOnce: 0 },
+    { kept: 20, atOnce: 2 },
+    { kept: 50, atOnce: 5 },
+  ])('looks when more than $atOnce journals can be there beyond the $kept that are kept', async ({ kept, atOnce }) => {
+    for (let index = 1; index <= kept + 3; index += 1) ended(String(index), 1);
+    expect(await retain({ sessions: kept })).toMatchObject({ removed: 3 });
+    for (let more = 1; more <= atOnce; more += 1) {
+      ended(String(1000 + more), 0);
+      expect(isDue({ sessions: kept })).toBe(false);
+    }
+    ended('2000', 0);
+    expect(isDue({ sessions: kept })).toBe(true);
+    expect(await retain({ sessions: kept })).toMatchObject({ removed: atOnce + 1 });
+    expect(isDue({ sessions: kept })).toBe(false);
+  });
+
+  it('looks for a manifest that keeps something else, and when sessions have gone', async () => {
+    const folders = ['1', '2', '3'].map((digits) => ended(digits, 1));
+    await retain({ sessions: 50 });
+    expect([{ sessions: 2 }, { sessions: 50, age: 60 }, { sessions: 50, bytes: 1 }].map((keep) => isDue(keep))).toEqual(
+      [true, true, true],
+    );
+    rmSync(folders[0] ?? '', { recursive: true });
+    expect(isDue({ sessions: 50 })).toBe(true);
+  });
+
+  it.each(['', '{"at":', '[]', 'null', '{"at":"now"}', `{"at":${Date.now()},"names":9,"journals":1}`])(
+    'looks beside a note that is %j',
+    async (text) => {
+      for (const digits of ['1', '2']) ended(digits, 1);
+      await retain({});
+      expect(isDue({})).toBe(false);
+      writeFileSync(noteFile(), text);
+      expect(isDue({})).toBe(true);
+    },
+  );
+
+  it('looks as long as the note cannot be written', async () => {
+    for (const digits of ['1', '2', '3']) ended(digits, 1);
+    mkdirSync(noteFile());
+    expect(await retain({ sessions: 2 })).toMatchObject({ removed: 1, left: 0 });
+    expect(isDue({ sessions: 2 })).toBe(true);
+    expect(readdirSync(join(root, '.svc')).toSorted()).toEqual(['last-look.json', 'sessions']);
+  });
+
+  it('looks again when the last look was broken off', async () => {
+    for (const digits of ['1', '2', '3']) ended(digits, 1);
+    const stop = new AbortController();
+    stop.abort();
+    await retain({ sessions: 2 }, stop.signal);
+    expect(isDue({ sessions: 2 })).toBe(true);
   });
 });
 
