@@ -11,18 +11,18 @@ import { renderKeyPath, type KeyPath } from './key-path.ts';
 import { resolveReferences, type Resolution } from './references.ts';
 import { parseYaml, type YamlSource } from './yaml-source.ts';
 
-/** What a document is held to. */
+/** How a document is checked. */
 interface DocumentChecks<Schema extends $ZodType> {
   readonly schema: Schema;
-  /** What references are resolved from; without it they stay as they are written. */
+  /** The variables to which references are resolved. Without it, references stay as they are written. */
   readonly env?: Environment;
   /** True for the keys whose references are not resolved. */
   readonly leave?: (path: KeyPath) => boolean;
-  /** False for the keys whose variables may be unset; nothing is said of their values then. */
+  /** Returns false for a key whose variable may be unset. When it is unset, nothing is reported about the value. */
   readonly needs?: ((path: KeyPath) => boolean) | undefined;
-  /** Rules across keys; `data` is what the file holds, of any shape. */
+  /** Checks rules between keys. `data` is the content of the file, of any shape. */
   readonly rules?: (data: unknown, findings: Findings) => void;
-  /** The code of everything that is wrong with the file, unknown keys included, which refuse it then. Absent, each has its own. */
+  /** One code for every problem of the file; an unknown key then refuses the file too. When absent, each problem has a code of its own. */
   readonly refusal?: DiagnosticCode;
 }
 
@@ -39,14 +39,14 @@ export interface CheckedDocument<Schema extends $ZodType> {
 }
 
 /**
- * Reads a YAML file by a schema. Throws a `DiagnosticList` of every problem and warning in the order of the file
- * when anything refuses it: `E-MAN-001` to `E-MAN-003` and the codes of the schema's own checks, or the one of the request.
+ * Reads a YAML file by a schema. When a problem refuses the file, throws a `DiagnosticList` of every problem and warning, in the order of the file.
+ * Their codes are `E-MAN-001` to `E-MAN-003` and those of the schema's own checks, or the `refusal` of the request.
  */
 export function readDocument<Schema extends $ZodType>(request: DocumentRequest<Schema>): CheckedDocument<Schema> {
   return checkSource(sourceOf(request), request);
 }
 
-/** The same for what has been parsed already. */
+/** Checks a file that has been parsed already. Otherwise the same as `readDocument`. */
 export function checkSource<Schema extends $ZodType>(
   source: YamlSource,
   { schema, env, leave = () => false, needs, rules, refusal }: DocumentChecks<Schema>,
@@ -87,7 +87,7 @@ export interface Findings {
 
 const longestMessage = 300;
 
-/** The findings about one file: those that are added, and those its reading came with. */
+/** The findings about one file: those of its parsing, and those that are added. */
 class FileFindings implements Findings {
   readonly #found: Diagnostic[];
   readonly #source: YamlSource;
@@ -103,7 +103,7 @@ class FileFindings implements Findings {
   }
 
   add(code: DiagnosticCode, message: string, { path, part = 'value', hint }: FindingPlace): void {
-    // Said once already, by the reference itself.
+    // The unresolved reference has been reported already.
     if (part === 'value' && this.#isUnresolved(path)) return;
     const told = this.#withoutValues(message);
     const cut = shortened(told, longestMessage);
@@ -116,7 +116,7 @@ class FileFindings implements Findings {
     return this.#found.some(isError);
   }
 
-  /** Once each, in the order of the file; where there are too many, errors before warnings. */
+  /** Returns each finding once, in the order of the file. When there are too many, errors go before warnings. */
   list(): readonly Diagnostic[] {
     const errorsFirst = distinct(this.#found).toSorted((one, other) => Number(isError(other)) - Number(isError(one)));
     return errorsFirst.slice(0, mostFindings).toSorted(byPlace);
@@ -127,7 +127,7 @@ class FileFindings implements Findings {
     return reference !== undefined && reference.value === undefined;
   }
 
-  /** A value that came from a variable may be a credential: its reference stands for it. */
+  /** Replaces each value that came from a variable by its reference: the value may be a credential. */
   #withoutValues(message: string): string {
     let told = message;
     for (const { variable, value } of this.#resolution.references.values()) {

@@ -13,8 +13,8 @@ const comparators = `${comparator}(?: {1,4}${comparator}){0,20}`;
 const rangeShape = new RegExp(`^${comparators}(?: {0,4}\\|\\| {0,4}${comparators}){0,20}$`);
 
 /**
- * Whether a text is a wish for versions (docs/cli.md "Ranges"): an exact version, or comparators `1.2.3 ^ ~ >= <= < > =` over versions whose last
- * parts may be absent or `x`, with blanks for "and" and `||` for "or".
+ * Returns whether a text is a range (docs/cli.md "Ranges"): an exact version, or versions behind the operators `^ ~ >= <= < > =`. The last parts of
+ * a version may be absent or `x`. Blanks mean "and", `||` means "or".
  */
 export function isVersionRange(text: string): boolean {
   return text.length <= longestName && (isExactVersion(text) || rangeShape.test(text));

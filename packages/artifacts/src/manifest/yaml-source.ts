@@ -23,14 +23,14 @@ export interface YamlSource {
   readonly file: string;
   /** Is null for an empty file. */
   readonly value: unknown;
-  /** What is wrong with single nodes (a key twice, an alias without an anchor); the rest of `value` stands. */
+  /** What is wrong with single nodes (a key twice, an alias without an anchor). The rest of `value` can be used. */
   readonly problems: readonly Diagnostic[];
-  /** The place of a key or of its value; of the nearest enclosing key that is there, when it is not. */
+  /** Returns the place of a key or of its value. When the file does not have the key, returns the place of the nearest enclosing key. */
   locate(path: KeyPath, part: 'key' | 'value'): SourceLocation;
 }
 
 const largestFile = 256 * 1024;
-/** For each kind: what is no YAML, and what is wrong with single nodes. */
+/** The most faults of each kind that are reported: there are errors of the syntax, and faults of single nodes. */
 const mostFaults = 100;
 
 /**
@@ -47,7 +47,7 @@ export function parseYaml(file: string, text: string): YamlSource {
     schema: 'core',
     stringKeys: true,
     resolveKnownTags: false,
-    // Found in the reading instead: the parser compares every key with every other.
+    // `NodeReader` finds a key that appears twice: the parser would compare each key with all others.
     uniqueKeys: false,
   });
   const at = placesIn({ file, text, lines });
@@ -190,7 +190,7 @@ function keyText(key: Node | null): string {
 const deepest = 64;
 const mostValues = 100_000;
 
-/** Plain data of a node tree; aliases are followed within a budget, so that a small file cannot grow without bound. */
+/** Makes plain data of a node tree. The number of values is bounded, aliases included, so that a small file cannot grow without bound. */
 function readNodes(root: Node | null): NodeReading {
   const reader = new NodeReader();
   const value = reader.read(root, 0);

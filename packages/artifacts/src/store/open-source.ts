@@ -15,12 +15,12 @@ import type { FoundArtifact } from './installed-artifact.ts';
 import type { StorePlaces } from './store-places.ts';
 import { admitSource } from './trust/admit-stored.ts';
 
-/** An entry that says where its artifact lies. */
+/** An entry of a manifest that names the directory or archive of its artifact. */
 export type SourceEntry = Pick<ArtifactEntry, 'name' | 'version'> & { readonly source: string };
 
 /**
- * The artifact that `source:` of an entry names: a directory, read in place, or an archive (docs/manifest.md "Keys"). Throws what the trust policy
- * refuses it with (`admit`).
+ * Opens the artifact that `source:` of an entry names: a directory, which is read in place, or an archive (docs/manifest.md "Keys"). Throws the error
+ * of `admit` when the trust policy refuses the artifact.
  */
 export async function openSource({ source, ...ref }: SourceEntry, places: StorePlaces): Promise<FoundArtifact> {
   const path = resolve(places.manifestDir, source);

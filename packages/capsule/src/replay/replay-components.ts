@@ -1,4 +1,4 @@
-/** Opens the components of a capsule so that recorded calls of them can be run again, reaching nothing. */
+/** Opens the components of a capsule to run their recorded calls again, without files, variables or network. */
 
 import { join } from 'node:path';
 import { arch, platform } from 'node:process';
@@ -30,9 +30,9 @@ interface ComponentsRequest {
 }
 
 /**
- * The drivers, tools and hooks of a manifest, in the versions of its `svc.lock`; nothing is fetched. They have no directory, no variable and no
- * network: each import is answered from the recording. Throws what a launch would be refused with: a manifest that is not valid, artifacts that
- * are not there or are not those of the lock.
+ * Opens the drivers, tools and hooks of a manifest, in the versions of its `svc.lock`, and fetches nothing. They have no directory, no variable and no
+ * network: the recording answers each import. Throws the error that refuses a launch when the manifest is not valid, or when an artifact is missing
+ * or is not the one of the lock.
  */
 export async function openReplayedComponents({
   manifestFile,
@@ -92,7 +92,7 @@ export async function openReplayedComponents({
         deadlineMs: driver.deadlineMs,
         endpoint: redact((inference.endpoint ?? '').replace(/\/+$/, '')),
         apiKeyPlaceholder: hasKey ? loggedPlaceholder : undefined,
-        // It reaches nothing, and the recording has no secret: the replay reports where it asks for something else.
+        // The driver reaches nothing, and the recording has no secret. If the driver asks for something else than it did then, the replay reports it.
         config: redactedJson(driverConfig(loaded), redact) as ReturnType<typeof driverConfig>,
         redact: (text) => text,
       });
@@ -107,7 +107,7 @@ interface FoundComponent {
   readonly deadlineMs: number;
 }
 
-/** Time and memory as in a session, and nothing else. */
+/** Grants the memory that a session grants, and nothing else. */
 function granted({ maxMemoryBytes }: ArtifactGrants): ComponentGrants {
   return { preopens: [], env: {}, mayReach: () => false, maxMemoryBytes, imports: { kind: 'played' } };
 }

@@ -1,8 +1,8 @@
-/** Keeps the key from coming back to the component that may only use it: an endpoint may repeat what it was sent. */
+/** Hides the provider's key in what an endpoint answers: the endpoint may repeat the key, and the component that asked must not learn it. */
 
-/** A shorter one is a word that an answer may hold for other reasons (`ollama`), and no secret worth the name. */
+/** A shorter key is not masked: it is no real secret, but a word that an answer may contain for other reasons (`ollama`). */
 const shortestMasked = 16;
-/** For a spelling that is part of something longer. */
+/** A shorter spelling of the key, or of a part of it in base64, is not looked for. */
 const shortestPart = 8;
 const star = 0x2a;
 
@@ -17,7 +17,7 @@ function spellingsOf(secret: string): readonly Buffer[] {
   );
 }
 
-/** What of the base64 of something longer depends on the secret alone, wherever in it the secret begins. */
+/** When a longer text contains the secret, some characters of its base64 come from the secret alone. Returns those, for each of the three places at which the secret can begin. */
 function base64PartsOf(bytes: Buffer): readonly string[] {
   return [0, 1, 2].flatMap((before) => {
     const whole = Buffer.concat([Buffer.alloc(before), bytes]).toString('base64');
@@ -26,7 +26,7 @@ function base64PartsOf(bytes: Buffer): readonly string[] {
   });
 }
 
-/** Covers a secret with stars in bytes that come in pieces, wherever they are cut; lengths stay as they are. */
+/** Replaces each byte of a secret by a star, in bytes that come in pieces. A secret may be cut anywhere between two pieces. */
 export class SecretMask {
   readonly #spellings: readonly Buffer[];
   readonly #beginnings: readonly Beginning[];
@@ -37,7 +37,7 @@ export class SecretMask {
     this.#beginnings = this.#spellings.map((spelling) => new Beginning(spelling));
   }
 
-  /** The bytes that can be given out now: an end that may be the beginning of the secret is kept until more has come. */
+  /** Returns the bytes that can be given out now. It keeps an end that may be the beginning of the secret until more bytes come. */
   next(piece: Uint8Array): Buffer {
     const bytes = this.whole(Buffer.concat([this.#tail, piece]));
     const kept = this.#openEnd(bytes);
@@ -45,14 +45,14 @@ export class SecretMask {
     return bytes.subarray(0, bytes.length - kept);
   }
 
-  /** What was kept, once nothing more comes. */
+  /** Returns the bytes that `next` has kept. The caller calls it when nothing more comes. */
   rest(): Buffer {
     const rest = this.#tail;
     this.#tail = Buffer.alloc(0);
     return rest;
   }
 
-  /** Of bytes that come in one piece. May change them. */
+  /** Masks bytes that come in one piece, in place. */
   whole(bytes: Buffer): Buffer {
     for (const spelling of this.#spellings) {
       for (let at = bytes.indexOf(spelling); at !== -1; at = bytes.indexOf(spelling, at + spelling.length)) {
@@ -67,10 +67,10 @@ export class SecretMask {
   }
 }
 
-/** The beginnings of one spelling that bytes may end with. It looks at each byte about twice, whatever the two repeat. */
+/** Finds the beginning of one spelling at the end of bytes. It looks at each byte about twice, however often a text repeats itself. */
 class Beginning {
   readonly #spelling: Buffer;
-  /** By length of a beginning less one, the next shorter beginning that it ends with. */
+  /** The item at `length - 1` is for the beginning of that length: how long the next shorter beginning is that it ends with. */
   readonly #shorter: Uint32Array;
 
   constructor(spelling: Buffer) {
@@ -82,7 +82,7 @@ class Beginning {
     }
   }
 
-  /** The length of the longest beginning of a spelling that ends `bytes`, which do not hold the whole. */
+  /** Returns the length of the longest beginning of the spelling with which `bytes` end. `bytes` must not contain the whole spelling. */
   lengthAtEndOf(bytes: Buffer): number {
     let length = 0;
     for (let at = Math.max(0, bytes.length - this.#spelling.length + 1); at < bytes.length; at += 1) {
@@ -91,7 +91,7 @@ class Beginning {
     return length;
   }
 
-  /** The longest beginning that ends with `byte`, where the one before it was of `length`. */
+  /** Returns the length of the longest beginning that ends with `byte`, when the bytes before it end with a beginning of `length`. */
   #onward(length: number, byte: number | undefined): number {
     let known = length;
     while (known > 0 && this.#spelling[known] !== byte) known = this.#shorter[known - 1] ?? 0;
@@ -99,7 +99,7 @@ class Beginning {
   }
 }
 
-/** Looks for one text in bytes that come in pieces, wherever the pieces are cut. */
+/** Looks for one text in bytes that come in pieces. The text may be cut anywhere between two pieces. */
 export class TextWatch {
   readonly #text: Buffer;
   #tail: Buffer = Buffer.alloc(0);

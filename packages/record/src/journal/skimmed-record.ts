@@ -3,12 +3,12 @@
 import { decodeRecord } from './records.ts';
 
 const hashDigits = 64;
-/** A hash of a list, with its quotes and what parts it from the next. */
+/** The length of one hash in a list, with its quotes and the comma behind it. */
 const listedBytes = hashDigits + 3;
 
 /**
- * A `start` as its text. Bytes are taken for characters: what is compared is only whether two are the same. A key that is looked for cannot
- * be met within a value, where quotes are escaped.
+ * A `start` record, kept as the text of its line. Each byte is read as one character, which is enough to see whether two texts are the same. A search
+ * for a key cannot find it inside a value, since quotes are escaped there.
  */
 export class SkimmedStart {
   readonly k = 'start';
@@ -34,36 +34,36 @@ export class SkimmedStart {
     return this.rest.includes('"port":"hook"');
   }
 
-  /** For a model: the hash of the fixed part. */
+  /** Of a request to the model: the hash of the fixed part. */
   get fixed(): string {
     return after(this.rest, '"fixed":"').slice(0, hashDigits);
   }
 
-  /** For a model: the place of the request that it extends, or null. */
+  /** Of a request to the model: the place of the request that it extends, or null. */
   get base(): string | null {
     const base = after(this.rest, '"base":"');
     return base === '' ? null : base.slice(0, base.indexOf('"'));
   }
 
-  /** For a model: how many messages it adds. */
+  /** Of a request to the model: how many messages it adds. */
   get added(): number {
     return Math.ceil(this.list.length / listedBytes);
   }
 
-  /** For a model: their hashes. */
+  /** Of a request to the model: the hashes of the messages that it adds. */
   get add(): readonly string[] {
     const { list } = this;
     return list === '' ? [] : list.slice(1, -1).split('","');
   }
 
-  /** For a model: those as they stand in the line. */
+  /** Of a request to the model: the same hashes as text, as the line has them. */
   get list(): string {
     const list = after(this.rest, '"add":[');
     return list.slice(0, list.indexOf(']'));
   }
 }
 
-/** An `end` as far as it is looked at. */
+/** An `end` record, as far as a comparison needs it. */
 export class SkimmedEnd {
   readonly k = 'end';
   readonly e: string;
@@ -82,7 +82,7 @@ export class SkimmedEnd {
     return Number(this.#at);
   }
 
-  /** The hash of the outcome; null for none. */
+  /** The hash of the outcome; null without one. */
   get value(): string | null {
     const value = after(this.#rest, '"value":"');
     return value === '' ? null : value.slice(0, hashDigits);
@@ -95,8 +95,8 @@ function after(text: string, key: string): string {
 }
 
 /**
- * What stands between the kind of a line and its chain, from the comma on, as a record; null where the keys are not in the order in which
- * `svc` writes them.
+ * Makes a record of a part of a line: from the comma behind its kind (`k`) up to its chain (`c`). Returns null when the keys are not in the order in
+ * which `svc` writes them.
  */
 export function skimmedText(text: string, kind: 'start' | 'end'): SkimmedStart | SkimmedEnd | null {
   if (!text.startsWith(atStart)) return null;
@@ -111,7 +111,7 @@ export function skimmedText(text: string, kind: 'start' | 'end'): SkimmedStart |
 const atStart = ',"at":';
 const placeStart = ',"e":"';
 
-/** The record of a line with its keys in any order; for an invalid line what is wrong with it. */
+/** Makes a record of a line whose keys may have any order. For an invalid line, returns what is wrong with it. */
 export function skimmedRecord(line: Buffer, kind: 'start' | 'end'): SkimmedStart | SkimmedEnd | string {
   const record = decodeRecord(line.toString('utf8'), kind);
   if (typeof record === 'string') return record;

@@ -9,13 +9,16 @@ import { unlessRefused } from '@svc/kit/files/unless-refused.ts';
 const ownedName = /^svc-(?:launches|runtime)-(\d+)-(\d+)-(\d+)-\w{6}$/;
 const mostRemoved = 256;
 
-/** What the name of a group of this process begins with: a number alone may be that of another process by now, or in another namespace. */
+/**
+ * Returns what the name of a group of this process begins with. The number of the process is not enough: another process may get it later, or have
+ * it in another namespace.
+ */
 export function groupPrefix(kind: 'launches' | 'runtime'): string {
   const { namespace, pid } = self();
   return `svc-${kind}-${namespace}-${pid}-${processStat('self')[startField] ?? '0'}-`;
 }
 
-/** Removes groups of `svc` in a directory whose process is gone. The kernel keeps those in which something still is. */
+/** Removes the groups of `svc` in a directory whose process has ended. The kernel does not remove a group that still has a process. */
 export function removeAbandoned(directory: string): void {
   const own = self().namespace;
   if (own === unknown) return;
@@ -29,13 +32,13 @@ export function removeAbandoned(directory: string): void {
 const startField = 19;
 const unknown = '0';
 
-/** One that has ended and that nobody has waited for yet is in no group any more. */
+/** A process that has ended, and that its parent has not waited for yet, counts as ended: it is in no group any more. */
 function isRunning(pid: string, start: string): boolean {
   const stat = processStat(pid);
   return stat[startField] === start && stat[0] !== 'Z' && stat[0] !== 'X';
 }
 
-/** Where `/proc` is that of another namespace, it numbers processes in another way: nobody's groups are known there. */
+/** When `/proc` belongs to another namespace, it numbers processes in another way. Then both values are `unknown`, and no group is removed. */
 function self(): { readonly namespace: string; readonly pid: string } {
   const status = unlessRefused(() => readFileSync('/proc/self/status', 'latin1'), '');
   const pid = /^NSpid:\t(\d+)$/m.exec(status)?.[1];

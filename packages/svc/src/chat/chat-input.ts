@@ -42,21 +42,24 @@ interface InputParts {
   readonly stop: () => Promise<void>;
 }
 
-/** The keyboard of a chat; whole lines where nothing is drawn twice. `ended` says how it is left, `close` gives the terminal back. */
+/**
+ * Reads what a person types into a chat: keys on a terminal that can be redrawn, whole lines elsewhere. `ended` returns the exit code, `close` gives
+ * the terminal back.
+ */
 export class ChatInput {
   readonly #parts: InputParts;
   readonly #prompts: ChatPrompts;
   readonly #scope: CommandScope;
   #keyboard: RawTerminal | null = null;
   #lines: Interface | null = null;
-  /** Whether it is asked what becomes of the capsule. */
+  /** Whether the chat asks now if it should stop the capsule or keep it running. */
   #isLeaving = false;
   #lastInterruptMs = -twiceMs;
   #lastEscapeMs = -twiceMs;
-  /** The last message that waited when Esc was pressed first: the cancel may have had its turn come. */
+  /** The last message that waited when Esc was pressed first. The cancel of the task before it may have started it. */
   #lastWaiting: SentMessage | null = null;
   #askedPositionMs = 0;
-  /** What was begun and is waited for before the chat ends. */
+  /** Resolves when all work that was begun is done. The chat waits for it before it ends. */
   #work: Promise<void> = Promise.resolve();
 
   constructor(parts: InputParts) {
@@ -100,7 +103,7 @@ export class ChatInput {
     for (const signal of endings) process.on(signal, this.#onSignal);
   }
 
-  /** What is left to say and to wait for once the session is followed no more; the exit code. */
+  /** Waits for the work that was begun, prints how the chat ended, and returns the exit code. */
   async ended(end: ChatEnd): Promise<number> {
     const { chat, record } = this.#parts;
     await this.#work;
@@ -120,13 +123,13 @@ export class ChatInput {
     await this.#keyboard?.close();
   }
 
-  /** A terminal that is closed, or a signal, ends a capsule that was started for the chat: nobody would know of it. */
+  /** When the terminal is closed or a signal comes, stops a capsule that was started for this chat: nobody would know that it still runs. */
   readonly #onSignal = (): void => {
     if (this.#parts.isOwn) this.#stopUnasked();
     else this.#parts.chat.end('left');
   };
 
-  /** Where the capsule does not end, nobody is there to choose what else to do. */
+  /** Leaves the chat even when the capsule does not stop, as nobody is there to choose. */
   #stopUnasked(): void {
     this.#do(async () => await this.#stop());
     this.#do(async () => this.#parts.chat.end('left'));
@@ -196,7 +199,7 @@ export class ChatInput {
     else if (key.name === 'l') view.screen.redraw();
   }
 
-  /** Cancels the task that runs; the second one takes the last message that waited at the first back into the line. */
+  /** Cancels the task that runs. The second Esc takes back into the line the last message that waited at the first Esc. */
   #escape(): void {
     const { chat, view } = this.#parts;
     const nowMs = performance.now();
@@ -232,7 +235,7 @@ export class ChatInput {
     if (this.#isLeaving) return this.#decideWord(typed.trim());
     if (typed.trim() === '') return;
     if (isCommand(typed)) {
-      // What it says would stand without its question; whole lines have been echoed by the terminal.
+      // Without this, the transcript would have the output of the command and not the command. Whole lines have been echoed by the terminal.
       if (view.screen.isLive) chat.say(say`${inertLine(typed, longestCommand)}\n`);
       return this.#do(async () => await runSlashCommand(typed, this.#scope));
     }
@@ -242,7 +245,7 @@ export class ChatInput {
     });
   }
 
-  /** Leaves a session that was joined at once; asks what becomes of one that was started. */
+  /** Leaves a capsule that the chat has joined at once. Asks whether to stop a capsule that was started for the chat. */
   #leave(): void {
     const { chat, isOwn } = this.#parts;
     if (!isOwn) return chat.end('left');
@@ -257,7 +260,7 @@ export class ChatInput {
     if (key.kind === 'text') return this.#decideWord(key.text);
     if (key.kind !== 'press') return;
     if (key.name === 'escape') this.#isLeaving = false;
-    // A person who presses it again wants to be gone.
+    // A person who presses Ctrl+C or Ctrl+D again wants to leave at once.
     else if (key.ctrl && (key.name === 'c' || key.name === 'd')) this.#do(async () => await this.#stop());
   }
 
@@ -272,7 +275,7 @@ export class ChatInput {
     this.#parts.chat.end('stopped');
   }
 
-  /** One after the other, in the order in which it was asked for. What it failed of is said, and the chat goes on; a bug ends the process. */
+  /** Does one piece of work after the other, in order. A failure is printed, and the chat goes on; a bug ends the process. */
   #do(work: () => Promise<void>): void {
     this.#work = this.#work.then(work).catch((error: unknown) => {
       const failure = renderFailure(error, this.#parts.context);
@@ -296,10 +299,10 @@ export class ChatInput {
   }
 }
 
-/** Where the message that was being typed has gone. */
+/** Shown while a question takes the place of a message that was being typed. */
 const setAside = '  the message that was begun comes back after the answer';
 
-/** A text that begins with two slashes is one that begins with a slash. */
+/** A text that begins with two slashes is a message that begins with one slash. */
 function isCommand(typed: string): boolean {
   return /^\/(?!\/)/.test(typed);
 }

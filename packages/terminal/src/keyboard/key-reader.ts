@@ -1,40 +1,40 @@
-/** Makes keys of the characters that a terminal sends. */
+/** Makes keys of the characters that a terminal sends. `raw-terminal.ts` gives it the characters, and passes on the keys. */
 
 import { type Key, letterOf, type Modifiers, press } from './key.ts';
 import { keyOfSequence } from './key-sequences.ts';
 
 export type { Key, KeyName } from './key.ts';
 
-/** What is held of text or of a paste; what goes beyond is delivered in pieces of this length. */
+/** The most of a text or a paste that is held back. A longer one is delivered in pieces of this length. */
 const longestPiece = 1024 * 1024;
 const endOfPaste = '\u001B[201~';
 
-/** Characters that typed text has none of: line ends and tabs may be part of a paste that is not marked as one. */
+/** Characters that end typed text. Line ends and tabs are not among them: they may belong to a paste that is not marked as one. */
 const control = /[^\P{Cc}\t\n\r]/gu;
 const pastedLines = /\r[\r\n]*[^\r\n]/;
 
 /**
- * Reads keys. What it makes of a stream of characters does not depend on how that is cut into chunks, only on the moments at which the caller
- * says that nothing follows (`settle`): the escape key is the beginning of all sequences, and lines that come at once are a paste. What stands for
- * no key is passed over whole. Whatever comes, it keeps no more than twice 1 MiB.
+ * Reads keys. The result does not depend on how the stream of characters is cut into chunks. It depends on when the caller says that nothing
+ * follows (`settle`): the escape key is the beginning of all sequences, and lines that come at once are a paste. A sequence that stands for no key
+ * is skipped whole. The reader never keeps more than twice 1 MiB.
  */
 export class KeyReader {
-  /** Text that nothing has followed yet. */
+  /** Text that is held back until something follows it, or `settle` is called. */
   #run = '';
   #runIsPaste = false;
   #state: 'text' | 'escape' | 'two escapes' | 'csi' | 'ss3' | 'console' | 'string' | 'string-escape' | 'half' = 'text';
   #parameters = '';
   #isAfterEscape = false;
   #paste: Paste | null = null;
-  /** Nothing came for long inside a paste: its end may be lost. */
+  /** Whether nothing has come for a long time inside a paste, so that its end may be lost. */
   #isStalled = false;
 
-  /** The keys that are whole with this chunk. */
+  /** Returns the keys that this chunk completes. */
   push(chunk: string): Key[] {
     const keys: Key[] = [];
     let rest = chunk;
     if (this.#paste !== null && this.#isStalled && rest.startsWith('\u0003')) {
-      // Else a paste without an end would take every key there is.
+      // Ctrl+C ends a paste whose end is lost: the paste would swallow all later keys.
       this.#paste = null;
     }
     if (rest !== '') this.#isStalled = false;
@@ -43,7 +43,7 @@ export class KeyReader {
     return keys;
   }
 
-  /** What was held back has come to, once nothing followed for `patienceMs`. */
+  /** Returns the keys of what was held back. The caller calls it when nothing has followed for `patienceMs`. */
   settle(): Key[] {
     const keys: Key[] = [];
     const paste = this.#paste;
@@ -73,7 +73,7 @@ export class KeyReader {
     return this.#run === '' ? 0 : patience.text;
   }
 
-  /** Returns what stands behind the start of a paste; '' without one. */
+  /** Returns the characters behind the start of a paste; '' when no paste begins. */
   #read(chunk: string, keys: Key[]): string {
     for (let at = 0; at < chunk.length;) {
       if (this.#state === 'text') {
@@ -83,7 +83,7 @@ export class KeyReader {
         at = end;
         if (at === chunk.length) break;
       }
-      // A sequence that is broken off leaves its last character to be read as if it had begun with it.
+      // When a sequence is broken off, the character that broke it off is read again, as the first of something new.
       if (this.#take(chunk.charAt(at), keys)) at += 1;
       if (this.#paste !== null) return chunk.slice(at);
     }
@@ -110,7 +110,7 @@ export class KeyReader {
     else for (const [piece] of run.matchAll(/\r\n?|\n|\t|[^\r\n\t]+/g)) keys.push(typed(piece));
   }
 
-  /** False when the character is still to be read. */
+  /** Returns false when the character must be read again, as it does not belong to the sequence. */
   #take(character: string, keys: Key[]): boolean {
     const code = character.charCodeAt(0);
     switch (this.#state) {
@@ -182,7 +182,7 @@ export class KeyReader {
 
   #takeInSequence(character: string, kind: 'csi' | 'ss3', keys: Key[]): boolean {
     if (character >= ' ' && character <= '?') {
-      // A longer one stands for no key, whatever it ends with.
+      // Longer parameters stand for no key, with any last character.
       if (this.#parameters.length < mostParameters) this.#parameters += character;
       return true;
     }
@@ -211,18 +211,18 @@ export class KeyReader {
 
 const mostParameters = 64;
 
-/** How long nothing follows a held text, an escape, or the middle of a paste, before it is taken for all there is. */
+/** How long, in milliseconds, the reader waits for more: behind a text, behind an escape, and in the middle of a paste. */
 const patience = { text: 5, sequence: 30, paste: 1000 };
 
 /**
- * A marked paste. Text that holds the mark of the end, to have the rest of it taken for keys, comes to nothing: all up to the last mark that comes
- * at once is the paste.
+ * A paste that the terminal marks at its start and end. A hostile text could contain the end mark, to have the rest of it read as keys. So the paste
+ * goes on to the last mark that comes at once.
  */
 class Paste {
   #body = '';
-  /** What came behind an end that may not be the last; null before the first. */
+  /** The text behind an end mark that may not be the last one; null before the first mark. */
   #after: string | null = null;
-  /** May be the start of a mark. */
+  /** The end of a chunk, which may be the start of a mark. */
   #tail = '';
 
   push(chunk: string, keys: Key[]): void {
@@ -252,7 +252,7 @@ class Paste {
     }
   }
 
-  /** What came behind the paste; null while its end has not come. */
+  /** Delivers the paste and returns the text behind it. Returns null while its end has not come. */
   settle(keys: Key[]): string | null {
     if (this.#body !== '') keys.push(pasteOf(this.#body));
     this.#body = '';
@@ -273,7 +273,7 @@ function startOfMark(text: string): number {
   return 0;
 }
 
-/** The longest piece that can be delivered, without the first half of a character at its end. */
+/** Returns the longest piece that can be delivered. It never ends with the first half of a character. */
 function cutPiece(text: string): string {
   const last = text.charCodeAt(longestPiece - 1);
   return text.slice(0, last >= 0xd800 && last <= 0xdbff ? longestPiece - 1 : longestPiece);

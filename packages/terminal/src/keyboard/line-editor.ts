@@ -12,9 +12,9 @@ export type Edit =
   | 'nothing'
   /** The text is to be sent; it is left as it is. */
   | 'submit'
-  /** The key has no meaning in the text: it is the caller's. */
+  /** The key has no meaning in the text. The caller decides what it does. */
   | 'unknown'
-  /** What was to be inserted would make the text too long, and was left out whole. */
+  /** Nothing was inserted, as the text would have become too long. */
   | 'full';
 
 /** UTF-8. */
@@ -22,18 +22,18 @@ const mostBytes = 1024 * 1024;
 /** A longer paste is shown as a label. */
 const mostLines = 10;
 const mostInline = 4096;
-/** Each key takes time in proportion to what is shown as text: longer texts are a label as a whole, and so are further pastes. */
+/** Each key takes time in proportion to what is shown as text. A longer text is shown as one label, and so are further pastes. */
 const mostEdited = 16 * 1024;
 
 /**
- * The text that a person writes. It may have several lines; a long paste in it is one unit. What comes in is made inert first. It has no effects:
- * the caller draws what `layout` returns.
+ * The text that a person writes. It may have several lines; a long paste in it is one unit. What comes in is made harmless (`inert`)
+ * first. It has no effects: the caller draws what `layout` returns.
  */
 export class LineEditor {
   readonly #line = new LineText();
   #pastes = 0;
   #killed: readonly Unit[] = [];
-  /** Kills behind one another are put back together. */
+  /** Whether the last key cut text (Ctrl+K and the like). Texts cut one after the other are pasted together. */
   #isKilling = false;
   /** The column that the cursor keeps to on its way over shorter lines. */
   #column: number | null = null;

@@ -1,4 +1,4 @@
-/** The line that a person writes into: its text, what was typed before, a search in that, and completions. */
+/** The line that a person writes into: its text, the history of earlier lines, a search in the history, and completions. */
 
 import { inert, inertLine } from '../screen/inert-text.ts';
 import { cutToWidth, widthOf } from '../screen/terminal-kind.ts';
@@ -8,19 +8,19 @@ import { type Edit, LineEditor } from './line-editor.ts';
 import type { Layout } from './line-layout.ts';
 import { textOf, unitsOf } from './line-text.ts';
 
-/** What may stand at the cursor. */
+/** The texts that could be completed at the cursor. */
 export interface Completion {
-  /** Where in the text that begins which a candidate takes the place of, up to the cursor. */
+  /** A candidate replaces the text from here to the cursor. */
   readonly start: number;
-  /** Whole, with the blank that follows where one does. */
+  /** Each is whole, with the blank behind it if it needs one. */
   readonly candidates: readonly string[];
 }
 
 export type PromptEdit =
   | Edit
   /**
-   * Resolves once the line has what all candidates begin with, to the candidates when there are several: to show them is the caller's. None where
-   * nothing fits, and where another key was pressed meanwhile.
+   * First the line gets what all candidates begin with. Then it resolves: to the candidates when there are several, and the caller shows them; to an
+   * empty list when nothing fits, or when another key was pressed meanwhile.
    */
   | { readonly kind: 'completion'; readonly candidates: Promise<readonly string[]> };
 
@@ -37,7 +37,7 @@ interface Search {
 const longestNeedle = 200;
 export const searchLabel = 'search: ';
 
-/** Has no effects but those of its history and of `complete`. `submit` leaves the text; the caller that sent it calls `set('')`. */
+/** Its only effects are those of its history and of `complete`. `submit` leaves the text; the caller that sent it calls `set('')`. */
 export class LinePrompt {
   readonly #options: LinePromptOptions;
   readonly #editor = new LineEditor();

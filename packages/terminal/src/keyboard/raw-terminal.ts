@@ -11,12 +11,12 @@ import { isInForeground } from './foreground.ts';
 import type { Key } from './key.ts';
 import { KeyReader } from './key-reader.ts';
 
-/** What a terminal reports, never before `open` has returned. */
+/** Hears what a terminal reports. The terminal reports nothing before `open` has returned. */
 export interface TerminalListener {
   onKeys(keys: readonly Key[]): void;
-  /** The terminal is given back when this returns, and the process is stopped: the rows below the transcript have to be gone. */
+  /** Removes the rows below the transcript. After it returns, the terminal is given back and the process is stopped. */
   onSuspend(): void;
-  /** The terminal is taken again, and shows what it may. */
+  /** The terminal is taken again, and may show anything. */
   onResume(): void;
   /** The terminal is gone: no key will come. */
   onEnd?(): void;
@@ -32,18 +32,18 @@ const giveControls = '\u001B[?2004l\u001B[?25h';
 
 const endingSignals = ['SIGINT', 'SIGTERM', 'SIGHUP', 'SIGQUIT'] as const;
 
-/** What was on its way when the terminal is closed arrives within this time. */
+/** Keys that were on their way when the terminal is closed arrive within this time. */
 const drainMs = 10;
 const standardInput = 0;
 const mostDrained = 1024 * 1024;
-/** How often a process that was continued in the background looks whether the terminal has become its own. */
+/** How often a process that was continued in the background checks whether it is in the foreground now. */
 const lookEveryMs = 500;
-/** The signal of a process that was continued is heard within this time. */
+/** A process that was continued gets its signal within this time. */
 const continuedMs = 100;
 
 /**
- * The keyboard, read key by key. The modes of the terminal are as before once `close` has resolved, whenever the process is stopped with Ctrl+Z, and
- * when it ends by itself, by an error that nobody catches, or by a signal that nobody else listens to. One at a time in a process.
+ * The keyboard, read key by key. It restores the modes of the terminal before `close` resolves, when the process is stopped with Ctrl+Z, and when the
+ * process ends: by itself, by an error that nobody catches, or by a signal that nobody else listens to. A process may have one at a time.
  */
 export class RawTerminal {
   readonly #options: RawTerminalOptions;
@@ -52,7 +52,7 @@ export class RawTerminal {
   #look: NodeJS.Timeout | undefined;
   #pushed = 0;
   #holds = false;
-  /** Through which the modes are changed and nothing is read. Node changes them once more where it is closed, and, while it is open, at the end of the process: the background must do neither. */
+  /** Changes the modes and reads nothing. Node changes the modes once more when this stream is closed and, if it is open, at the end of the process. A process in the background must do neither. */
   #modes: ReadStream | null = null;
   #closing: Promise<void> | null = null;
 
@@ -60,7 +60,7 @@ export class RawTerminal {
     this.#options = options;
   }
 
-  /** Returns null where standard input is no terminal, or one that listens to others: a process in the background would be stopped. */
+  /** Returns null when standard input is not a terminal, or when this process is in the background: the system would stop it. */
   static open(options: RawTerminalOptions): RawTerminal | null {
     if (!options.stdin.isTTY) return null;
     const terminal = new RawTerminal(options);
