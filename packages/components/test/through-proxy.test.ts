@@ -1,5 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 
+import { once } from 'node:events';
+import { type AddressInfo, createServer, type Socket } from 'node:net';
 import { mayReach } from '@svc/kit/net/network-destination.ts';
 import { proxyFor } from '@svc/kit/net/proxy.ts';
 import { closedPort } from '../../../test/support/closed-port.ts';
@@ -81,6 +83,27 @@ describe('a request of a component behind a proxy', () => {
     closing.push(closed);
     const val = `the proxy 127.0.0.1:${closed.port} ${words}`;
     expect(await get(open(both(closed.port)), 'https://a.example')).toEqual({ tag: 'internal-error', val });
+  });
+
+  it('leaves a proxy that does not answer as soon as it is ended', async () => {
+    const silent = createServer().listen(0, '127.0.0.1');
+    closing.push(silent);
+    const arrival = once(silent, 'connection') as Promise<[Socket]>;
+    await once(silent, 'listening');
+    const http = open(both((silent.address() as AddressInfo).port));
+    const answer = get(http, 'https://a.example');
+    const [connection] = await arrival;
+    await once(connection, 'data');
+    http.close();
+    expect(await answer).toEqual({ tag: 'connection-terminated' });
+    const next = new Promise<string>((resolve) => {
+      connection.on('error', () => resolve('closed'));
+      for (const event of ['end', 'data']) connection.once(event, () => resolve(event));
+    });
+    // Too late: with a connection that nobody wants any more, TLS would begin.
+    connection.write('HTTP/1.1 200 OK\r\n\r\n');
+    expect(await next).toMatch(/^(?:end|closed)$/);
+    connection.destroy();
   });
 
   it('fails where the proxy is not there', async () => {

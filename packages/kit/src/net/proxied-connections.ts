@@ -52,6 +52,7 @@ type Connected = NonNullable<Parameters<SecureAgent['createConnection']>[1]>;
 
 class TunnelAgent extends SecureAgent {
   readonly #proxy: Proxy;
+  readonly #ended = new AbortController();
 
   constructor(proxy: Proxy) {
     super(keptConnections);
@@ -69,7 +70,13 @@ class TunnelAgent extends SecureAgent {
   async #connect(options: ConnectionOptions): Promise<TLSSocket> {
     const { host = '', port = 443 } = options;
     const target = `${host.includes(':') ? `[${host}]` : host}:${port}`;
-    const signal = AbortSignal.timeout(connectMs);
+    const signal = AbortSignal.any([this.#ended.signal, AbortSignal.timeout(connectMs)]);
     return connect({ ...options, socket: await connectThrough(target, this.#proxy, { signal }) });
+  }
+
+  /** Also leaves a proxy that has not answered yet, which is no connection of the agent. */
+  override destroy(): void {
+    this.#ended.abort();
+    super.destroy();
   }
 }
