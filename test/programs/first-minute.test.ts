@@ -92,6 +92,16 @@ describe('svc "task" in a folder without a manifest', () => {
     );
   });
 
+  it('says how an answer that was cut gets more room', async () => {
+    const minute = fresh();
+    await minute.plays({ ...says('One, two'), finish: 'length' });
+    const { stdout, stderr } = await minute.svc(['-p', 'Count.']);
+    expect(stdout).toBe('One, two\n');
+    expect(stderr).toMatch(
+      /^warning\[W-RUN-171\]: .*\nhint: raise inference\.max_tokens in a manifest that svc new capsule <name> --from <session> makes, /,
+    );
+  });
+
   it('names the three shortest ways where there is no model, and asks nothing', async () => {
     const minute = fresh();
     const env = { OLLAMA_HOST: '127.0.0.1:9', SVC_MODEL: undefined };

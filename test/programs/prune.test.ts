@@ -153,7 +153,7 @@ describe('svc prune', () => {
     const refused = await svc(workspace, ['prune', '--keep', '0']);
     expect(refused).toMatchObject({ code: 1, stdout: '' });
     expect(refused.stderr).toMatch(
-      /^error\[E-RUN-126\]: svc prune would remove 1 thing, \d\.\d KB, and there is nobody to ask\nhint: svc prune --dry-run/,
+      /^error\[E-RUN-126\]: svc prune would remove 1 thing, \d\.\d KB, and there is nobody to ask\nhint: the same command with --dry-run lists them/,
     );
     expect((await svc(workspace, ['prune', '--keep', 'x', '--yes'])).code).toBe(2);
     expect(namesIn(workspace, '.svc/sessions')).toHaveLength(1);

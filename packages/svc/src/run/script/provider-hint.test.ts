@@ -154,6 +154,52 @@ describe('the hint for what a provider failed of', () => {
       file,
       'a proxy, or what answers there, compresses what was asked for as it is: look at the network, and at inference.endpoint of ./svc.yaml',
     ],
+    [
+      'provider answered 400: max_tokens: 8192 > 4096, which is the maximum allowed number of output tokens',
+      file,
+      'the model writes fewer tokens in one answer than are asked for: lower inference.max_tokens of ./svc.yaml',
+    ],
+    [
+      'provider answered 400: max_tokens is too large: 8192. This model supports at most 4096 completion tokens',
+      task,
+      'the model writes fewer tokens in one answer than are asked for: take another one at --model, or make a manifest with svc new capsule <name> --from <session> and lower inference.max_tokens there',
+    ],
+    [
+      "provider answered 400: Unsupported parameter: 'max_tokens' is not supported with this model. Use 'max_completion_tokens' instead, of at most 4096",
+      file,
+      'the provider does not take the request with max_tokens: inference.driver.config of ./svc.yaml: { max_tokens_field: max_completion_tokens } names it otherwise',
+    ],
+    [
+      "provider answered 400: This model's maximum context length is 4096 tokens",
+      task,
+      'the conversation is longer than the model takes: give a smaller task, or take a model with more room at --model',
+    ],
+    [
+      'provider answered 302',
+      file,
+      'what answers there sends requests elsewhere, and svc does not follow: look at inference.endpoint of ./svc.yaml',
+    ],
+    [
+      'max_turns exceeded: 10 of 10 inference turns used',
+      file,
+      'svc trace steps shows what the turns went into: raise inference.max_turns of ./svc.yaml, or ask for less at once',
+    ],
+    [
+      'max_turns exceeded: 60 of 60 inference turns used',
+      task,
+      'svc trace steps shows what the turns went into: ask for less at once',
+    ],
+    ['the model refused to answer', task, 'ask in other words, or take another model at --model'],
+    [
+      "the provider's content filter stopped the reply",
+      file,
+      'ask in other words, or take another model at inference.model of ./svc.yaml',
+    ],
+    [
+      'the driver used up its memory',
+      file,
+      'the provider sent more than the driver may keep of one answer: ask for less at once, or look at inference.endpoint of ./svc.yaml',
+    ],
     ['the model is on holiday', file, null],
     ['the tool said: provider answered 401', file, null],
   ])('%s', (words, place, hint) => {

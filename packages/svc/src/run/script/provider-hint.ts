@@ -67,6 +67,19 @@ export function providerHint(words: string, place: ModelPlace): string | null {
     return `look at the network, HTTPS_PROXY if it is behind a proxy, and ${addressIn(place)}`;
   if (/^(?:the connection broke|the provider ended its reply)/.test(words))
     return 'give the task again: what it has done stays done; when it happens each time, the provider or a proxy before it cuts long answers off';
+  return endHint(words, place);
+}
+
+/** For an end that is no failure of the connection. */
+function endHint(words: string, place: ModelPlace): string | null {
+  if (words.startsWith('max_turns exceeded: ')) {
+    const more = place.file === null ? '' : `raise inference.max_turns of ${place.file}, or `;
+    return `svc trace steps shows what the turns went into: ${more}ask for less at once`;
+  }
+  if (words === 'the driver used up its memory')
+    return `the provider sent more than the driver may keep of one answer: ask for less at once, or look at ${addressIn(place)}`;
+  if (words === 'the model refused to answer' || words === "the provider's content filter stopped the reply")
+    return `ask in other words, or take another model at ${modelIn(place)}`;
   return null;
 }
 
@@ -98,7 +111,7 @@ function reasonHint(words: string, place: ModelPlace): string | null {
     case 'quota':
       return 'the account at the provider has no quota or credit left: look at its limits and its billing there';
     case 'context':
-      return `the conversation is longer than the model takes: give a smaller task, name the hook svc-hook-compact in the manifest, or take a model with more room at ${modelIn(place)}`;
+      return `the conversation is longer than the model takes: give a smaller task, ${place.file === null ? '' : 'name the hook svc-hook-compact in the manifest, '}or take a model with more room at ${modelIn(place)}`;
     case 'key':
       return keyHint(place);
     case 'model':
@@ -114,14 +127,26 @@ function statusHint(status: number, words: string, place: ModelPlace): string | 
   if (status === 429)
     return 'too many requests, or the quota of the account is used up: wait, or look at its limits at the provider';
   if (status >= 500) return itsOwnFailure;
+  if (status >= 300 && status < 400)
+    return `what answers there sends requests elsewhere, and svc does not follow: look at ${addressIn(place)}`;
   return status >= 400 ? refusedHint(words, place) : null;
 }
 
 /** Keys of a request that the manifest can leave out or name otherwise. */
 const ownKeys = /\b(stream_options|temperature|top_p|top_k|max_tokens|max_completion_tokens)\b/;
 
+/** A number of tokens that is too high, of a key that the provider knows. */
+const tooManyTokens =
+  /^(?!.*(?:unsupported|unknown|unrecognized|extra inputs)).*\bmax_(?:completion_)?tokens\b.*(?:[<>≤]|maximum|too large|at most|less than|exceed)/i;
+
 function refusedHint(words: string, place: ModelPlace): string {
   const [, key] = ownKeys.exec(words) ?? [];
+  if (tooManyTokens.test(words)) {
+    const fewer = 'the model writes fewer tokens in one answer than are asked for';
+    return place.file === null
+      ? `${fewer}: take another one at --model, or make a manifest with svc new capsule <name> --from <session> and lower inference.max_tokens there`
+      : `${fewer}: lower inference.max_tokens of ${place.file}`;
+  }
   const refused = 'the provider does not take the request';
   if (key === undefined || place.file === null) return `${refused}: look at ${modelIn(place)}`;
   const config = key.startsWith('max_')

@@ -264,7 +264,7 @@ class ScriptRun implements RunObserver {
   #unsaid(): Diagnostic {
     return new Diagnostic('E-RUN-186', 'the model ended its answer without any text', {
       hint: this.#isShortened
-        ? 'it reached the most tokens that one may have: raise inference.max_tokens in the manifest'
+        ? `it reached the most tokens that one may have: ${moreTokens(this.#companion)}`
         : 'what the task has done stays done: ask again, or see with svc trace steps what the model thought and did',
     });
   }
@@ -280,7 +280,7 @@ class ScriptRun implements RunObserver {
     if (this.#output.isUnread) return;
     // A person who canceled it on the terminal has read so in the row of its end.
     const isTold = this.#companion?.hasShown === true && reason?.code === 'E-RUN-056';
-    if (reason === null && this.#isShortened) this.onWarning(shortenedAnswer());
+    if (reason === null && this.#isShortened) this.onWarning(shortenedAnswer(this.#companion));
     if (shown.length > 0 && !isTold) this.say(render(shown, this.#context));
     const result = this.#resultOf(reason, status);
     if (this.#companion?.hasShown !== true) this.#output.result(result);
@@ -358,10 +358,17 @@ function stateOf(task: Task | null): RunResult['state'] {
   return state === 'completed' || state === 'failed' || state === 'canceled' ? state : null;
 }
 
-function shortenedAnswer(): Diagnostic {
+function shortenedAnswer(companion: ScriptCompanion | null): Diagnostic {
   return new Diagnostic('W-RUN-171', 'the answer is not whole: the model reached the most tokens that one may have', {
-    hint: 'raise inference.max_tokens in the manifest, or ask for less at once',
+    hint: `${moreTokens(companion)}, or ask for less at once`,
   });
+}
+
+/** How an answer gets more. A task without a manifest has no option for it. */
+function moreTokens(companion: ScriptCompanion | null): string {
+  return (companion?.manifestText ?? null) === null
+    ? 'raise inference.max_tokens in the manifest'
+    : 'raise inference.max_tokens in a manifest that svc new capsule <name> --from <session> makes';
 }
 
 function timedOut(given: string): Diagnostic {

@@ -158,7 +158,7 @@ async function isWanted(
   const what = `${found.length === 1 ? '1 thing' : `${found.length} things`}, ${shownBytes(sizeOf(found))}`;
   if (!canAsk(context)) {
     throw new Diagnostic('E-RUN-126', `svc prune would remove ${what}, and there is nobody to ask`, {
-      hint: 'svc prune --dry-run lists them; --yes removes them without asking',
+      hint: 'the same command with --dry-run lists them, with --yes removes them without asking',
     });
   }
   context.stderr.write(renderTable(columns, found.map(rowOf), context.stderr));
