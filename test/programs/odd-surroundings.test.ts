@@ -130,7 +130,7 @@ it('svc runs a manifest in a folder that it cannot write in, says where it keeps
   expect(kept).toMatch(/^capsule-[0-9a-f]{16}$/);
   const place = join(home, '.svc/folders', kept);
   const warning = (what: string): string =>
-    `warning[W-RUN-185]: "${capsule}" cannot be written in: ${what} are kept in "${place}"\nhint: svc trace, logs and view find them from there; to keep them beside the manifest, let this user write in its folder\n`;
+    `warning[W-RUN-185]: "${capsule}" cannot be written in: ${what} are kept in "${place}"\nhint: svc trace, logs and view find them from that folder; to keep them in it, let this user write there\n`;
   expect(ran).toEqual({ code: 0, stderr: warning('sessions, workdirs and svc.lock') });
   expect(readdirSync(place).sort()).toEqual(['.svc', 'svc.lock', 'workdir']);
   expect(readdirSync(capsule).sort()).toEqual(['script.yaml', 'svc.yaml']);
@@ -146,6 +146,28 @@ it('svc runs a manifest in a folder that it cannot write in, says where it keeps
   expect(stderr).toContain(warning('sessions and workdirs'));
   expect(stderr).toContain('error[E-RUN-003]');
   chmodSync(capsule, 0o755);
+
+  // The same of a capsule of a store, which is unpacked where it can be written.
+  const empty = join(folder, 'empty');
+  mkdirSync(empty);
+  chmodSync(empty, 0o555);
+  expect(await sh(`${program} publish --registry local`, folder)).toMatchObject({ code: 0 });
+  const there = program.replace('/capsule"', '/empty"');
+  const published = await sh(`${there} run --task go --capsule demo --capsule-version 1.0.0`, folder);
+  const its = join(
+    home,
+    '.svc/folders',
+    readdirSync(join(home, '.svc/folders')).find((name) => name.startsWith('empty-')) ?? '',
+  );
+  expect(published).toEqual({
+    code: 0,
+    stderr: `warning[W-RUN-185]: "${empty}" cannot be written in: sessions, workdirs and the capsule are kept in "${its}"\nhint: svc trace, logs and view find them from that folder; to keep them in it, let this user write there\n`,
+  });
+  expect(readdirSync(its).sort()).toEqual(['.svc', 'workdir']);
+  expect(readdirSync(join(its, '.svc/capsules'))).toEqual([expect.stringMatching(/^demo-1\.0\.0-[0-9a-f]{16}$/)]);
+  expect(statSync(its).mode & 0o777).toBe(0o700);
+  expect(readdirSync(empty)).toEqual([]);
+  expect(await sh(`${there} run --replay`, folder)).toMatchObject({ code: 0 });
 });
 
 it('svc says how to lift a limit of the shell that leaves a component no memory (skipped from Node 24 on)', async (context) => {

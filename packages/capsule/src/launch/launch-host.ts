@@ -11,6 +11,7 @@ import type { StorePlaces } from '@svc/artifacts/store/store-places.ts';
 import { admissionOf } from '@svc/artifacts/store/resolve.ts';
 import type { Admission } from '@svc/artifacts/store/trust/admit.ts';
 import { Diagnostic, diagnosticOf } from '@svc/kit/diagnostics/diagnostic.ts';
+import { makeDirectory } from '@svc/kit/files/make-directories.ts';
 import { unlessRefused } from '@svc/kit/files/unless-refused.ts';
 import { endpointFault } from '@svc/kit/net/endpoint.ts';
 import type { Environment } from '@svc/kit/environment.ts';
@@ -48,7 +49,8 @@ export async function findCapsule(
   const { cwd, manifestFile, published, adhoc } = request;
   if (published === null) {
     const directory = adhoc?.root ?? dirname(resolve(cwd, manifestFile));
-    const state = adhoc?.root ?? stateOf(directory, request.workdir, places.userHome);
+    const made = existsSync(join(directory, 'svc.lock')) ? [] : ['svc.lock'];
+    const state = adhoc?.root ?? stateOf(directory, { made, workdir: request.workdir, home: places.userHome });
     return {
       manifestFile,
       manifestDirectory: directory,
@@ -58,19 +60,21 @@ export async function findCapsule(
       holdsLock: adhoc === undefined,
     };
   }
-  const location = await locate(published, places);
+  const state = stateOf(cwd, { made: [], workdir: request.workdir, home: places.userHome });
+  if (state !== cwd) await makeDirectory(state, 0o700);
+  const location = await locate(published, state === cwd ? places : intoUserStore(places));
   const { openStored } = await import('@svc/artifacts/store/open-stored.ts');
   const opened = await openStored(location.root, location.stored, places.platform);
   try {
     const admission = admissionOf(location, opened.stored);
     const name = `${published.name}-${published.version}-${opened.stored.sha256.slice(0, 16)}`;
-    const directory = join(cwd, '.svc', 'capsules', name);
+    const directory = join(state, '.svc', 'capsules', name);
     await unpackOnce(opened.archive, directory);
     return {
       manifestFile: join(directory, 'svc.yaml'),
       manifestDirectory: directory,
       root: cwd,
-      state: cwd,
+      state,
       lockDirectory: directory,
       holdsLock: true,
       ...admission,
@@ -80,8 +84,15 @@ export async function findCapsule(
   }
 }
 
+interface StateQuestion {
+  /** What would be made in the folder beside `.svc` and the workdir. */
+  readonly made: readonly string[];
+  readonly workdir: string | null;
+  readonly home: string;
+}
+
 /** The folder itself where it can be written in, or has all that would be made there. */
-function stateOf(directory: string, workdir: string | null, home: string): string {
+function stateOf(directory: string, { made, workdir, home }: StateQuestion): string {
   const isWritable = (path: string): boolean =>
     unlessRefused(() => {
       accessSync(path, constants.W_OK);
@@ -89,21 +100,26 @@ function stateOf(directory: string, workdir: string | null, home: string): strin
     }, false);
   // One that is not there is refused where its manifest is read.
   if (isWritable(directory) || !existsSync(directory)) return directory;
-  const made = workdir === null ? ['.svc', 'workdir'] : ['.svc'];
-  const hasAll = existsSync(join(directory, 'svc.lock')) && made.every((name) => isWritable(join(directory, name)));
-  return hasAll ? directory : closedFolderRoot(home, directory);
+  const all = [...made, '.svc', ...(workdir === null ? ['workdir'] : [])];
+  return all.every((name) => isWritable(join(directory, name))) ? directory : closedFolderRoot(home, directory);
+}
+
+/** The store of the project lies in its folder. */
+export function intoUserStore<Places extends Pick<StorePlaces, 'fetching'>>(places: Places): Places {
+  return { ...places, fetching: { ...places.fetching, into: 'user' } };
 }
 
 /** `W-RUN-185` where what is kept of a session lies elsewhere. */
-export function keptElsewhere({ root, state, lockDirectory }: CapsuleSource): readonly Diagnostic[] {
+export function keptElsewhere({ root, state, manifestDirectory, lockDirectory }: CapsuleSource): readonly Diagnostic[] {
   if (state === root) return [];
-  const kept = lockDirectory === state ? 'sessions, workdirs and svc.lock' : 'sessions and workdirs';
+  const more = manifestDirectory === root ? ' and svc.lock' : ' and the capsule';
+  const kept = lockDirectory === root ? 'sessions and workdirs' : `sessions, workdirs${more}`;
   return [
     new Diagnostic(
       'W-RUN-185',
       `${JSON.stringify(root)} cannot be written in: ${kept} are kept in ${JSON.stringify(state)}`,
       {
-        hint: 'svc trace, logs and view find them from there; to keep them beside the manifest, let this user write in its folder',
+        hint: 'svc trace, logs and view find them from that folder; to keep them in it, let this user write there',
       },
     ),
   ];

@@ -16,6 +16,7 @@ import { makeDirectory } from '@svc/kit/files/make-directories.ts';
 import { needsHome } from '@svc/kit/files/home-directory.ts';
 import { findPackageRoot } from '@svc/kit/files/package-root.ts';
 import { findInitialTask, type InitialTask } from './initial-task.ts';
+import { intoUserStore } from './launch-host.ts';
 import type { RunRequest } from './running-capsule.ts';
 import { scopeOfLaunch, type LaunchScope } from './scope-of-launch.ts';
 
@@ -113,10 +114,9 @@ export async function prepareLaunch(
     const { createInterfaceCheck, userCompileCache } = await import('@svc/components/compiler/compile-ahead.ts');
     await createInterfaceCheck(userCompileCache(places))(manifest, content);
   };
+  const wherever = { ...places, fetching: { ...places.fetching, checkArtifact } };
   const artifacts = await resolveArtifacts({
-    ...places,
-    // The store of the project lies in the folder.
-    fetching: { ...places.fetching, ...(isElsewhere ? { into: 'user' } : {}), checkArtifact },
+    ...(isElsewhere ? intoUserStore(wherever) : wherever),
     entries: declaredArtifacts(loaded.manifest),
     manifestDir: source.manifestDirectory,
     manifestFile: source.manifestFile,

@@ -207,9 +207,9 @@ export const runCodes = {
       'A model writes at most as many tokens in one turn as inference.max_tokens allows, and as its provider does. The task is completed with what there is of the answer.',
   },
   'W-RUN-185': {
-    title: 'sessions are kept elsewhere, since nothing can be written beside the manifest',
+    title: 'sessions are kept elsewhere, since nothing can be written in the folder',
     explanation:
-      'The folder of the manifest is read only, or belongs to somebody else. Traces, workdirs and, where the folder has none, svc.lock are kept in a folder of its own below ~/.svc/folders, and the commands that look for sessions find them there from the folder of the manifest. Artifacts that are fetched go to the store of the user.',
+      'The folder of the manifest, or the current one with --capsule, is read only, or belongs to somebody else. The capsule of --capsule, traces, workdirs and, where the folder has none, svc.lock are kept in a folder of its own below ~/.svc/folders, and the commands that look for sessions find them there from that folder. Artifacts that are fetched go to the store of the user.',
   },
   'W-RUN-174': {
     title: 'a key or a token is empty, or too short to be a secret',
