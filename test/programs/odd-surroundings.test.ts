@@ -117,14 +117,20 @@ async function writeComponentCapsule(folder: string): Promise<void> {
 it('svc runs a manifest in a folder that it cannot write in, says where it keeps what it makes, and finds it there', async () => {
   const folder = freshFolder();
   const [capsule, home] = [join(folder, 'capsule'), join(folder, 'home')];
-  for (const made of [capsule, home]) mkdirSync(made);
+  const style = join(folder, 'style');
+  for (const made of [capsule, home, style]) mkdirSync(made);
   writeCapsule(capsule);
+  const skill = 'name: style\nversion: 1.0.0\nruntime: skill\n';
+  writeFileSync(join(style, 'svc.yaml'), skill);
+  writeFileSync(join(style, 'skill.md'), 'Be brief.');
+  appendFileSync(join(capsule, 'svc.yaml'), `artifacts: [{ ${skill.trim().replaceAll('\n', ', ')} }]\n`);
   chmodSync(folder, 0o755);
   chmodSync(capsule, 0o555);
   const isRoot = process.getuid?.() === 0;
   if (isRoot) chownSync(home, 54_321, 54_321);
   const as = isRoot ? 'setpriv --reuid 54321 --regid 54321 --clear-groups ' : '';
   const program = `cd "$1/capsule" && HOME="$1/home" exec ${as}"${process.execPath}" "${root}/bin/svc.cjs"`;
+  expect(await sh(`${program} publish ../style --registry local`, folder)).toMatchObject({ code: 0 });
   const ran = await sh(`${program} run --task go`, folder);
   const [kept = ''] = readdirSync(join(home, '.svc/folders'));
   expect(kept).toMatch(/^capsule-[0-9a-f]{16}$/);
@@ -134,6 +140,8 @@ it('svc runs a manifest in a folder that it cannot write in, says where it keeps
   expect(ran).toEqual({ code: 0, stderr: warning('sessions, workdirs and svc.lock') });
   expect(readdirSync(place).sort()).toEqual(['.svc', 'svc.lock', 'workdir']);
   expect(readdirSync(capsule).sort()).toEqual(['script.yaml', 'svc.yaml']);
+  // So that svc prune --artifacts -g leaves what it needs.
+  expect(JSON.parse(readFileSync(join(home, '.svc/projects.json'), 'utf8'))).toMatchObject({ projects: [place] });
   expect(await sh(`${program} run --replay`, folder)).toMatchObject({ code: 0 });
   chmodSync(capsule, 0o755);
   writeFileSync(

@@ -18,7 +18,7 @@ let workspace: Workspace;
 beforeEach(async () => {
   registry = await SkillRegistry.open();
   workspace = capsule({ files: taskFile });
-  for (const version of ['1.0.0', '1.1.0', '1.2.0']) await registry.publish('style', version);
+  for (const version of ['1.0.0', '1.1.0', '1.2.0', '1.3.0']) await registry.publish('style', version);
 });
 
 async function run(...args: string[]): Promise<SvcEnd> {
@@ -82,7 +82,7 @@ describe('svc prune --artifacts', () => {
     expect(versions(workspace.folder)).toEqual(['1.0.0', '1.1.0', '1.2.0']);
   });
 
-  it('with -g looks at every project that an install has met', async () => {
+  it('with -g looks at every project that an install has met, and at those that run what the store has', async () => {
     const other = capsule({
       manifest: 'artifacts:\n  - { name: style, version: 1.0.0, runtime: skill }\n',
       files: taskFile,
@@ -94,9 +94,15 @@ describe('svc prune --artifacts', () => {
     for (const version of ['1.0.0', '1.1.0', '1.2.0']) {
       expect((await run('install', '-g', `style@${version}`)).code).toBe(0);
     }
+    expect((await run('install', '-g', 'style@1.3.0')).code).toBe(0);
+    const running = capsule({
+      manifest: 'artifacts:\n  - { name: style, version: 1.3.0, runtime: skill }\n',
+      files: taskFile,
+    });
+    expect((await svc(running, ['run', '--offline'], { env: { HOME: workspace.home } })).code).toBe(0);
     age(workspace.home, 'style');
     expect(await pruned('-g', '--yes')).toEqual(['artifact style@1.1.0 removed']);
-    expect(versions(workspace.home)).toEqual(['1.0.0', '1.2.0']);
+    expect(versions(workspace.home)).toEqual(['1.0.0', '1.2.0', '1.3.0']);
     expect(versions(workspace.folder)).toEqual(['1.0.0', '1.1.0', '1.2.0']);
   });
 

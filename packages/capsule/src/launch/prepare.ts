@@ -124,6 +124,11 @@ export async function prepareLaunch(
     lockDirectory: source.lockDirectory,
   });
   for (const warning of admissionWarnings(artifacts)) onWarning(warning);
+  if (source.holdsLock && artifacts.some(({ origin }) => origin === 'user')) {
+    const { rememberProject } = await import('./known-projects.ts');
+    const warning = await rememberProject(places.userHome, source.lockDirectory);
+    if (warning !== null) onWarning(warning);
+  }
   for (const warning of checkHooks(loaded, artifacts)) onWarning(warning);
   // What lies in a store was looked at before it came there.
   for (const artifact of artifacts) if (artifact.origin === 'source') await checkArtifact(artifact.manifest, artifact);

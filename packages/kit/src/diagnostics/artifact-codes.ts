@@ -220,7 +220,7 @@ export const artifactCodes = {
   'W-REG-032': {
     title: 'a project is not recorded for svc prune',
     explanation:
-      'The command has done all that it was asked to. svc prune --artifacts -g keeps what the projects in ~/.svc/projects.json need, and this one could not be written there: until a later svc install of the project has done so, it may remove from ~/.svc/artifacts what only this project needs.',
+      'The command has done all that it was asked to. svc prune --artifacts -g keeps what the projects in ~/.svc/projects.json need, and this one could not be written there: until a later svc install or svc run of the project has done so, it may remove from ~/.svc/artifacts what only this project needs.',
   },
   'W-REG-006': {
     title: 'an artifact does not meet a rule of the trust policy that only warns',

@@ -80,7 +80,7 @@ export const commandCodes = {
   'E-RUN-129': {
     title: 'svc prune does not know which artifacts are needed',
     explanation:
-      'svc prune --artifacts removes what no svc.lock names, so it needs one: that of the project, or with -g those of the projects that svc install, add and update have recorded in ~/.svc/projects.json. Without any, everything would look as if nobody needed it. Nothing was removed.',
+      'svc prune --artifacts removes what no svc.lock names, so it needs one: that of the project, or with -g those of the projects in ~/.svc/projects.json, where svc install, add and update record them, and svc run one that uses the store of the user. Without any, everything would look as if nobody needed it. Nothing was removed.',
   },
   'E-RUN-140': {
     title: 'somebody has guessed at the token of a page',

@@ -3,6 +3,7 @@
 import { closeSync, constants, fstatSync, lstatSync, openSync, realpathSync, statSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 
+import { RememberedList } from '@svc/capsule/launch/remembered-list.ts';
 import { lower } from '@svc/artifacts/grants/effective-grants.ts';
 import { loadEnvironment } from '@svc/artifacts/manifest/env-file.ts';
 import { type CapsuleReach, reachOf } from '@svc/capsule/launch/capsule-reach.ts';
@@ -18,7 +19,6 @@ import type { CommandContext } from '@svc/terminal/screen/command-context.ts';
 import { render } from '@svc/terminal/screen/render-failure.ts';
 import { askYes, canAsk } from '@svc/terminal/screen/ask-yes.ts';
 import { exactLine, joined, say, sayLines, type Shown } from '@svc/terminal/screen/shown.ts';
-import { RememberedList } from '../../command/remembered-list.ts';
 import type { RunOptions } from '../run-options.ts';
 
 const largestManifest = 1024 * 1024;

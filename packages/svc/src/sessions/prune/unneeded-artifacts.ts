@@ -4,12 +4,12 @@ import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 
 import { isArtifactName, isExactVersion } from '@svc/artifacts/manifest/names.ts';
+import { knownProjects } from '@svc/capsule/launch/known-projects.ts';
 import { readLock } from '@svc/artifacts/store/lockfile.ts';
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import type { HeldDirectory } from '@svc/kit/files/held-directory.ts';
 import { unlessRefused } from '@svc/kit/files/unless-refused.ts';
 import { ownEntry, writtenAt } from '@svc/record/sessions/live-sessions.ts';
-import { knownProjects } from '../../command/known-projects.ts';
 import { openPlace, type Prunable, type PruneRequest } from './find-prunable.ts';
 import { isAside } from './remove-aside.ts';
 import { treeBytes } from './tree-size.ts';
