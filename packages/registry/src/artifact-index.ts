@@ -26,6 +26,14 @@ const longestDescription = 200;
 /** Lists for readers of different names that are kept encoded. */
 const mostEncoded = 32;
 
+/** What the index takes for the versions of one name. */
+interface NameSize {
+  /** Of all their objects together. */
+  bytes: number;
+  /** Of the object of each. */
+  readonly ofVersions: Map<string, number>;
+}
+
 /** What the index is made of. */
 interface IndexedStore {
   readonly records: ArtifactRecords;
@@ -44,6 +52,9 @@ export class ArtifactIndex {
   #readAtMs = Number.NEGATIVE_INFINITY;
   #versions: { readonly byName: ReadonlyMap<string, readonly ArtifactRecord[][]>; readonly count: number } | null =
     null;
+  /** Of what was known when there were so many records and changes of state: each publish looks at what came since, and not at all versions. */
+  readonly #sizes = new Map<string, NameSize>();
+  #sized = { records: 0, states: 0 };
   #encoded: { readonly lists: Map<string, EncodedIndex>; readonly count: number } | null = null;
 
   constructor({ records, states, signatures, onDamaged }: IndexedStore) {
@@ -88,9 +99,33 @@ export class ArtifactIndex {
 
   /** How many bytes the index would have of an artifact after one more publish of it, as far as this server knows. */
   bytesWith(record: ArtifactRecord): number {
-    const same = [...this.#records.all()].filter(({ name }) => name === record.name);
-    const versions = sortedVersions([...same, record]).get(record.name) ?? [];
-    return Buffer.byteLength(encodeIndex(versions.map((records) => this.#indexObject(records))));
+    this.#measureNew();
+    const { bytes = 0, ofVersions = new Map<string, number>() } = this.#sizes.get(record.name) ?? {};
+    const before = ofVersions.get(record.version);
+    const versions = ofVersions.size + (before === undefined ? 1 : 0);
+    // A list has two brackets, and a comma between two objects.
+    return bytes - (before ?? 0) + this.#bytesOf([...this.#records.known(record), record]) + versions + 1;
+  }
+
+  #measureNew(): void {
+    const { records, states } = this.#sized;
+    const changed = [...this.#records.since(records), ...this.#states.changedSince(states)];
+    this.#sized = { records: this.#records.count, states: this.#states.count };
+    for (const { name, version } of changed) {
+      const known = this.#records.known({ name, version });
+      // The state of what another server published is sometimes known first.
+      if (known.length === 0) continue;
+      const size = this.#sizes.get(name) ?? { bytes: 0, ofVersions: new Map<string, number>() };
+      const bytes = this.#bytesOf(known);
+      size.bytes += bytes - (size.ofVersions.get(version) ?? 0);
+      size.ofVersions.set(version, bytes);
+      this.#sizes.set(name, size);
+    }
+  }
+
+  /** Of the object of a version. */
+  #bytesOf(records: readonly ArtifactRecord[]): number {
+    return Buffer.byteLength(JSON.stringify(this.#indexObject(records)));
   }
 
   /** What those may know who may read these names, by artifact; sorted as the index is. */

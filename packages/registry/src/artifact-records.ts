@@ -28,7 +28,8 @@ const readsAtOnce = 32;
 export class ArtifactRecords {
   readonly #store: ObjectStore;
   readonly #logs = new Map<string, KeptRecord[]>();
-  #count = 0;
+  /** As they became known. */
+  readonly #known: KeptRecord[] = [];
   #isWhole = false;
 
   constructor(store: ObjectStore) {
@@ -37,7 +38,7 @@ export class ArtifactRecords {
 
   /** Grows with every record that becomes known. */
   get count(): number {
-    return this.#count;
+    return this.#known.length;
   }
 
   /** Whether the last `readAll` could read everything that the store listed: what is not known is not there then. */
@@ -102,8 +103,13 @@ export class ArtifactRecords {
     this.#isWhole = behind.every(([name, length]) => length <= (this.#logs.get(name)?.length ?? 0));
   }
 
-  *all(): Iterable<KeptRecord> {
-    for (const log of this.#logs.values()) yield* log;
+  all(): Iterable<KeptRecord> {
+    return this.#known.values();
+  }
+
+  /** Those that became known when there were so many already. */
+  since(count: number): readonly KeptRecord[] {
+    return this.#known.slice(count);
   }
 
   async #catchUp(name: string, upTo: number): Promise<void> {
@@ -125,7 +131,7 @@ export class ArtifactRecords {
     if (log.length !== number - 1) return;
     log.push(record);
     this.#logs.set(name, log);
-    this.#count += 1;
+    this.#known.push(record);
   }
 
   #log(ref: ArtifactRef): readonly KeptRecord[] {

@@ -50,7 +50,8 @@ interface StateLog {
 export class VersionStates {
   readonly #store: Pick<ObjectStore, 'putState' | 'readState' | 'listStateKeys'>;
   readonly #logs = new Map<string, StateLog>();
-  #count = 0;
+  /** As they became known. */
+  readonly #known: StateRecord[] = [];
 
   constructor(store: Pick<ObjectStore, 'putState' | 'readState' | 'listStateKeys'>) {
     this.#store = store;
@@ -58,7 +59,12 @@ export class VersionStates {
 
   /** Grows with every change that becomes known. */
   get count(): number {
-    return this.#count;
+    return this.#known.length;
+  }
+
+  /** The versions whose changes became known when there were so many already. */
+  changedSince(count: number): readonly ArtifactRef[] {
+    return this.#known.slice(count);
   }
 
   /** What is known of a version without asking the store. */
@@ -139,7 +145,7 @@ export class VersionStates {
     if (log.records.length !== number - 1) return;
     log.records.push(record);
     this.#logs.set(name, log);
-    this.#count += 1;
+    this.#known.push(record);
   }
 
   #log(name: string): StateLog {
