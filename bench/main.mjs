@@ -21,7 +21,7 @@ import { jsonRpc } from './json-rpc.mjs';
 import { longConversation } from './long-conversation.mjs';
 import { longMessage } from './long-message.mjs';
 import { refereeCycles, refereeSpawn } from './referee-cycles.mjs';
-import { registryDownload, registryMemory, registryNginx, registryPublish } from './registry.mjs';
+import { registryDownload, registryMemory, registryNginx, registryPublish, registryVersions } from './registry.mjs';
 import { resourceReads } from './resource-reads.mjs';
 import { signatureVerify, signedInstall } from './signatures.mjs';
 import { startUp } from './start-up.mjs';
@@ -67,6 +67,7 @@ const rows = [
   refereeCycles,
   refereeSpawn,
   registryPublish,
+  registryVersions,
   registryDownload,
   registryNginx,
   registryMemory,

@@ -1,8 +1,15 @@
 // @ts-check
 // Measures how many archives the registry takes and gives.
 import { installPeers } from './support/peers.mjs';
-import { downloadedArchive, downloadsPerSecond, publishBatch } from './support/registry-load.mjs';
+import {
+  batchSize,
+  downloadedArchive,
+  downloadsPerSecond,
+  publishBatch,
+  writeVersions,
+} from './support/registry-load.mjs';
 import { startNginx, startSvcRegistry, startVerdaccio } from './support/registry-servers.mjs';
+import { processorMs } from './support/processor-time.mjs';
 import { peakKilobytes } from './support/resident-memory.mjs';
 import { alternate } from './support/rounds.mjs';
 
@@ -25,6 +32,30 @@ export const registryPublish = {
         floor: () => publishBatch(verdaccio),
       });
       return perSecond({ subject, floor, floorName: 'verdaccio' }, 'publish');
+    });
+  },
+};
+
+/** Processor time of such a publish where 1,000 versions of the artifact are there, against 100 of them. */
+/** @type {import('./support/row.mjs').Row} */
+export const registryVersions = {
+  name: 'registry-versions',
+  goal: { atMost: 1.1 },
+  unit: 'times',
+  async measure() {
+    const withVersions = (/** @type {number} */ count) => () =>
+      startSvcRegistry((objects) => writeVersions(objects, count));
+    return await between(withVersions(1000), withVersions(100), async (many, few) => {
+      const { subject, floor, ratio } = await alternate({
+        rounds: 15,
+        subject: () => publishMs(many),
+        floor: () => publishMs(few),
+      });
+      return {
+        subject: `1,000 versions ${subject.toFixed(2)} ms`,
+        floor: `100 versions ${floor.toFixed(2)} ms`,
+        figure: ratio,
+      };
     });
   },
 };
@@ -97,6 +128,13 @@ async function downloads(svc, other, floorName) {
     floor: () => downloadsPerSecond(other),
   });
   return perSecond({ subject, floor, floorName }, 'download');
+}
+
+/** @param {RegistryProcess} server */
+async function publishMs(server) {
+  const before = await processorMs(server.pid);
+  await publishBatch(server);
+  return ((await processorMs(server.pid)) - before) / batchSize;
 }
 
 /** @param {() => Promise<RegistryProcess>} start */

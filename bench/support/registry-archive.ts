@@ -3,6 +3,7 @@
 import { createHash } from 'node:crypto';
 
 import { packArchive } from '@svc/artifacts/store/archive-writer.ts';
+import { encodeRecord } from '@svc/registry/artifact-records.ts';
 
 /** The name under which every archive of the benchmark is published. */
 export const archiveName = 'bench';
@@ -19,6 +20,23 @@ export async function toolArchive(version: string): Promise<Buffer> {
   ];
   for await (const chunk of packArchive(files)) chunks.push(chunk);
   return Buffer.concat(chunks);
+}
+
+/** What a registry keeps of a version beside its archive. */
+export function recordOf(version: string): string {
+  return encodeRecord({
+    name: archiveName,
+    version,
+    runtime: 'wasm',
+    artifact_runtime: 'tool',
+    platforms: [],
+    sha256: '0'.repeat(64),
+    bytes: componentBytes,
+    description: 'A tool.',
+    tags: [],
+    published_at: null,
+    published_by: null,
+  });
 }
 
 /** The head of a component, and bytes that nothing compresses. */

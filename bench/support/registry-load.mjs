@@ -1,7 +1,7 @@
 // @ts-check
 // Publishes archives to a registry and downloads them, many at once.
 import { execFile } from 'node:child_process';
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -15,12 +15,12 @@ const downloader = fileURLToPath(new URL('load-client.mjs', import.meta.url));
 
 /** As many as `svc install` downloads at once. */
 const connections = 4;
-const batchSize = 24;
+export const batchSize = 24;
 
 /** The first of what a batch publishes. */
 const downloaded = '1.0.0';
 
-/** @type {Promise<(version: string) => Promise<Buffer>> | null} */
+/** @type {Promise<typeof import('./registry-archive.ts')> | null} */
 let archives = null;
 /** How many batches a server has taken. @type {WeakMap<object, number>} */
 const batches = new WeakMap();
@@ -33,11 +33,11 @@ const batches = new WeakMap();
 export async function publishBatch(server) {
   const number = batches.get(server) ?? 0;
   batches.set(server, number + 1);
-  const archiveOf = await loadArchives();
+  const { toolArchive } = await loadArchives();
   const requests = [];
   for (let index = 0; index < batchSize; index += 1) {
     const version = `1.${number}.${index}`;
-    requests.push(server.publishRequest(version, await archiveOf(version)));
+    requests.push(server.publishRequest(version, await toolArchive(version)));
   }
   const folder = await mkdtemp(join(tmpdir(), 'svc-bench-publishes-'));
   try {
@@ -53,9 +53,21 @@ export async function publishBatch(server) {
 
 /** What a server that has taken a batch is asked for. */
 export async function downloadedArchive() {
-  return await (
-    await loadArchives()
-  )(downloaded);
+  return await (await loadArchives()).toolArchive(downloaded);
+}
+
+/**
+ * Writes the records of versions, each in a folder as a registry has them; nobody asks for their archives.
+ * @param {string} folder
+ * @param {number} count
+ */
+export async function writeVersions(folder, count) {
+  const { archiveName, recordOf } = await loadArchives();
+  for (let index = 0; index < count; index += 1) {
+    const place = join(folder, `${archiveName}@0.0.${index}@1`);
+    await mkdir(place, { recursive: true });
+    await writeFile(join(place, 'record.json'), recordOf(`0.0.${index}`));
+  }
 }
 
 /**
@@ -82,7 +94,7 @@ async function run(client, order) {
 
 function loadArchives() {
   archives ??= loadSubject('registry-archive.ts').then((subject) => {
-    return /** @type {{ toolArchive: (version: string) => Promise<Buffer> }} */ (subject).toolArchive;
+    return /** @type {typeof import('./registry-archive.ts')} */ (subject);
   });
   return archives;
 }

@@ -25,13 +25,19 @@ export const key = 'bench-key-0123456789';
  * @property {() => Promise<void>} stop Its data is gone then.
  */
 
-/** @returns {Promise<RegistryProcess>} */
-export async function startSvcRegistry() {
+/**
+ * @param {(objects: string) => Promise<void>} fill Writes what it has from the beginning.
+ * @returns {Promise<RegistryProcess>}
+ */
+export async function startSvcRegistry(fill = async () => {}) {
   const authorized = `Authorization: Bearer ${key}`;
-  const server = await startServer(({ folder, port }) => ({
-    command: [process.execPath, registry, '--data', join(folder, 'data')],
-    env: { REGISTRY_API_KEY: key, REGISTRY_BIND: `127.0.0.1:${port}` },
-  }));
+  const server = await startServer(async ({ folder, port }) => {
+    await fill(join(folder, 'data', 'objects'));
+    return {
+      command: [process.execPath, registry, '--data', join(folder, 'data')],
+      env: { REGISTRY_API_KEY: key, REGISTRY_BIND: `127.0.0.1:${port}` },
+    };
+  });
   return {
     ...server,
     publishRequest: (version, archive) =>
