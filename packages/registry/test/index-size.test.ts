@@ -59,7 +59,7 @@ const step = fc.record({
 });
 
 describe('the size of a name in the index', () => {
-  it('is to the byte what the index has of it, whatever was published and changed before', async () => {
+  it('follows the index to the byte, whatever was published and changed before', async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(step, { minLength: 1, maxLength: 12 }), async (steps) => {
         const data = temporaryDirectory();
