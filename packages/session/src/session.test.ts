@@ -34,6 +34,23 @@ describe('a task that completes', () => {
     ]);
   });
 
+  it('starts its components before the model is asked, and none while no task is there', async () => {
+    const happened: string[] = [];
+    const fixture = new SessionFixture({
+      turns: [async () => (happened.push('asked'), says('Done.'))],
+      tools: [
+        { ...fakeTool('count', async () => passed('3')), kind: 'wasm', warm: () => void happened.push('started') },
+      ],
+      hooks: { taskStarted: async () => void happened.push('hooks heard') },
+    });
+    const running = fixture.session.run();
+    await new Promise(setImmediate);
+    expect(happened).toEqual([]);
+    fixture.session.board.submit(userTask);
+    await running;
+    expect(happened).toEqual(['started', 'hooks heard', 'asked']);
+  });
+
   it('gives the model what it said and what its tools answered', async () => {
     const fixture = new SessionFixture({
       turns: [calls(['count', {}], ['nothing', {}]), says('Done.')],

@@ -71,6 +71,7 @@ interface EndedAttempt {
  * `failed` then and no final frame is written (D1 "Task states" 2).
  */
 export async function runTask(task: Task, deps: TaskRunnerDeps): Promise<{ readonly trapped: boolean }> {
+  deps.inventory.startComponents();
   try {
     return await runAttempts(task, deps);
   } catch (error) {

@@ -48,6 +48,24 @@ describe('the inventory', () => {
     expect(definitions[1]).toEqual({ name: 'a', description: 'the a', inputSchema: { type: 'object' } });
   });
 
+  it('starts each component among its first four tools once, and with them nothing else', () => {
+    const warmed: string[] = [];
+    const warming = (name: string, kind: Tool['kind']): Tool =>
+      tool(name, { kind, warm: () => void warmed.push(name) });
+    const tools = inventory(
+      warming('a', 'wasm'),
+      warming('b', 'native'),
+      warming('c', 'wasm'),
+      warming('d', 'mcp'),
+      warming('e', 'wasm'),
+    );
+    tools.startComponents();
+    expect(warmed).toEqual(['a', 'c']);
+    tools.startComponents();
+    tools.warm();
+    expect(warmed).toEqual(['a', 'c', 'b', 'd']);
+  });
+
   it.each(['delegate-task', 'share-file', 'fetch-peer-file', 'submit-plan'])(
     'refuses an artifact or a command named %s with E-CAP-013',
     (name) => {

@@ -67,6 +67,8 @@ export class Inventory {
   readonly #tools: ReadonlyMap<string, CallableTool>;
   readonly #clock: Pick<Clock, 'monotonicMs' | 'now'>;
   readonly #redactor: CuttingRedactor;
+  readonly #soon: readonly CallableTool[];
+  #started = false;
   #warmed = false;
 
   /**
@@ -87,16 +89,24 @@ export class Inventory {
     this.#tools = new Map(
       sorted.map((tool) => [tool.name, { tool, argumentCheck: new ArgumentCheck(tool.inputSchema) }]),
     );
+    this.#soon = [...this.#tools.values()].slice(0, mostWarmed);
     this.#clock = clock;
     this.#redactor = redactor;
   }
 
-  /** Starts the first tools while the model request is in flight, off the critical path. */
+  /** Starts the components among the first tools as a task begins: a process takes longer to be ready than many a model to answer. */
+  startComponents(): void {
+    if (this.#started) return;
+    this.#started = true;
+    for (const { tool } of this.#soon) if (tool.kind === 'wasm') tool.warm?.();
+  }
+
+  /** Gets the first tools ready while the model request is in flight, off the critical path. */
   warm(): void {
     if (this.#warmed) return;
     this.#warmed = true;
-    for (const { tool, argumentCheck } of [...this.#tools.values()].slice(0, mostWarmed)) {
-      tool.warm?.();
+    for (const { tool, argumentCheck } of this.#soon) {
+      if (tool.kind !== 'wasm') tool.warm?.();
       argumentCheck.warm();
     }
   }
