@@ -42,7 +42,7 @@ export interface ProviderTurn {
 
 /**
  * One turn at a streaming provider, with bounded retries until the first piece of the reply is out. Throws `RequestFailure`;
- * a stream that ends before the provider said why it stopped is one, never a short success (docs/adr/components.md "How provider drivers meet providers").
+ * a stream that ends before the provider said why it stopped is one, never a short success (docs/adr/drivers.md "How provider drivers meet providers").
  */
 export function* runProviderTurn(turn: ProviderTurn, ports: DriverPorts): Steps<DriverResponse> {
   // Each attempt has its own: half a character of one that broke off belongs to no other.
