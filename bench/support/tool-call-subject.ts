@@ -30,7 +30,7 @@ export interface WarmTool {
 
 export async function openWarmTool(packageRoot: string): Promise<WarmTool> {
   const precompiledDir = join(packageRoot, 'dist', 'bundled', 'svc-tool-editor', '1.0.0', 'compiled');
-  const transpiled = await readTranspiled(join(precompiledDir, compiledFileName), null);
+  const transpiled = readTranspiled(join(precompiledDir, compiledFileName), null);
   if (transpiled === null) throw new Error('the bundled editor is not built');
   const cacheDir = mkdtempSync(join(tmpdir(), 'svc-bench-'));
   const host = createComponentHost({ cacheDir, packageRoot });

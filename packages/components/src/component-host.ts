@@ -5,7 +5,10 @@ import { systemClock } from '@svc/kit/system-clock.ts';
 import type { Component, ComponentGrants } from './component.ts';
 import { CompileCache, type ComponentSource } from './compiler/compile-cache.ts';
 import { Compiler } from './compiler/compiler.ts';
+import type { SeenTranspiled } from './compiler/read-transpiled.ts';
+import type { TranspiledComponent } from './compiler/transpiled-component.ts';
 import { ComponentInstance } from './component-instance.ts';
+import type { GivenCompiled } from './exchange.ts';
 import { HostedComponent } from './hosted-component.ts';
 import { isInProcessLog } from './in-process/answers.ts';
 import { instanceInProcess } from './in-process/open-in-process.ts';
@@ -47,13 +50,11 @@ export function createComponentHost(options: ComponentHostOptions): ComponentHos
       maxMemoryBytes,
       mode,
       outbound: rulesOf(grants),
-      onCodeCache: (data) => cache.keepCodeCache(made, data),
-      load: async () => {
-        const transpiled = await cache.load(source);
-        const codeCache = await cache.codeCache(transpiled);
-        const { glue, glueSha256, imports, modules } = transpiled;
-        made = glueSha256;
-        return { glue, imports, codeCache, modules, env, tellsOutput, seed: randomSeed() };
+      onCode: (code) => cache.keepCode(made, code),
+      load: async (whole) => {
+        const found = whole ? await cache.load(source) : await cache.find(source);
+        made = found.glueSha256;
+        return { compiled: givenCompiled(found), codePath: cache.codePath(made), env, tellsOutput, seed: randomSeed() };
       },
     });
   }
@@ -85,6 +86,12 @@ export function createComponentHost(options: ComponentHostOptions): ComponentHos
       await cache.settled();
     },
   };
+}
+
+function givenCompiled(found: SeenTranspiled | TranspiledComponent): GivenCompiled {
+  if ('path' in found) return { kind: 'file', seen: { path: found.path, digest: found.digest } };
+  const { glue, imports, modules } = found;
+  return { kind: 'whole', component: { glue, imports, modules } };
 }
 
 const live = { kind: 'live' } as const;

@@ -39,14 +39,20 @@ export interface InstanceOptions {
   readonly maxMemoryBytes: number;
   /** Where imports get their answers. */
   readonly mode: ImportMode;
-  /** Gives what the instance is made of, the compiler's work included. Rejects with a `ComponentFault`. */
-  readonly load: () => Promise<Loading>;
-  /** Given what the engine made of the glue, once, when the load message brought none. */
-  readonly onCodeCache: (data: Uint8Array) => void;
+  /**
+   * Gives what the instance is made of, the compiler's work included: `whole` where the process could not read the file that this named before.
+   * Rejects with a `ComponentFault`.
+   */
+  readonly load: (whole: boolean) => Promise<Loading>;
+  /** Given what the engine made of the glue, once, where no earlier run had kept it. */
+  readonly onCode: (code: Uint8Array) => void;
 }
 
 /** All but what the instance knows by itself. */
 export type Loading = Omit<LoadMessage, 'kind' | 'directories' | 'maxMemoryBytes' | 'mode'>;
+
+/** What a load comes to whose file could not be read. */
+const unread = Symbol('unread');
 
 interface Pending {
   readonly call: InstanceCall | null;
@@ -108,7 +114,15 @@ export class ComponentInstance implements Instance {
 
   /** Has the engine read the core modules, the compiler's work included. */
   async prepare(): Promise<void> {
-    const loading = await this.#options.load().catch((fault: unknown) => {
+    if (await this.#load(false)) return;
+    if (await this.#load(true)) return;
+    this.end(cannotStart('its process does not take what it is given'));
+    throw this.#fault;
+  }
+
+  /** Returns false if the process could not read the component. */
+  async #load(whole: boolean): Promise<boolean> {
+    const loading = await this.#options.load(whole).catch((fault: unknown) => {
       this.end(fault instanceof ComponentFault ? fault : new ComponentFault('unavailable', 'it was not prepared'));
       throw fault;
     });
@@ -118,7 +132,7 @@ export class ComponentInstance implements Instance {
     try {
       const { maxMemoryBytes, mode } = this.#options;
       const directories = this.#directories;
-      await this.#exchange({ kind: 'load', ...loading, maxMemoryBytes, mode, directories }, null);
+      return (await this.#exchange({ kind: 'load', ...loading, maxMemoryBytes, mode, directories }, null)) !== unread;
     } finally {
       clearTimeout(timer);
     }
@@ -156,6 +170,8 @@ export class ComponentInstance implements Instance {
       case 'compiled':
       case 'ready':
         return this.#pending?.resolve(undefined);
+      case 'unread':
+        return this.#pending?.resolve(unread);
       case 'unusable':
         return this.end(cannotStart(message.reason));
       case 'returned':
@@ -173,7 +189,7 @@ export class ComponentInstance implements Instance {
       case 'remote':
         return void this.#answerRemote(message);
       case 'code-cache':
-        return this.#options.onCodeCache(message.data);
+        return this.#options.onCode(message.data);
     }
   }
 

@@ -67,7 +67,7 @@ export function encodeUnsigned(value: bigint): number[] {
 }
 
 const headerBytes = 8;
-const sectionIds = { types: 1, functions: 3, tables: 4, memories: 5, globals: 6 } as const;
+const sectionIds = { types: 1, functions: 3, tables: 4, memories: 5, globals: 6, code: 10 } as const;
 const functionType = 0x60;
 /** `i32 i64 f32 f64 v128 funcref externref`: of these nothing can be made that stays in the engine's heap. */
 const plainTypes: ReadonlySet<number> = new Set([0x7f, 0x7e, 0x7d, 0x7c, 0x7b, 0x70, 0x6f]);
@@ -108,6 +108,8 @@ export interface CoreModuleShape {
   readonly tables: readonly TableType[];
   readonly globals: number;
   readonly functions: number;
+  /** In bytes. */
+  readonly longestFunction: number;
 }
 
 /**
@@ -126,6 +128,7 @@ export function readCoreModule(bytes: Uint8Array): CoreModuleShape {
     tables: [] as TableType[],
     globals: 0,
     functions: 0,
+    longestFunction: 0,
   };
   while (!reader.done) {
     const start = reader.at;
@@ -134,12 +137,36 @@ export function readCoreModule(bytes: Uint8Array): CoreModuleShape {
     let defines: readonly (MemoryType | TableType)[] = [];
     if (id === sectionIds.types) checkTypes(body);
     else if (id === sectionIds.functions) shape.functions += new WasmReader(body).count();
+    else if (id === sectionIds.code) shape.longestFunction = longestOf(body);
     else if (id === sectionIds.globals) shape.globals += new WasmReader(body).count();
     else if (id === sectionIds.tables) shape.tables.push(...(defines = readAll(body, 'table', readTable)));
     else if (id === sectionIds.memories) shape.memories.push(...(defines = readAll(body, 'memory', readMemory)));
     shape.sections.push({ id, bytes: bytes.subarray(start, reader.at), defines });
   }
   return shape;
+}
+
+/** There may be a million: without a `WasmReader`, and what is malformed is left to the engine. */
+function longestOf(code: Uint8Array): number {
+  let longest = 0;
+  let at = 0;
+  const next = (): number => {
+    let value = 0;
+    for (let shift = 0; shift < 35; shift += 7) {
+      const byte = code[at] ?? 0;
+      at += 1;
+      value += (byte & 0x7f) * 2 ** shift;
+      if (byte < 0x80) break;
+    }
+    return value;
+  };
+  next();
+  while (at < code.length) {
+    const size = next();
+    longest = Math.max(longest, size);
+    at += size;
+  }
+  return longest;
 }
 
 function checkTypes(body: Uint8Array): void {

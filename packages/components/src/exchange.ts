@@ -1,6 +1,7 @@
 /** Says which messages pass between the session and the process that a component runs in. */
 
-import type { CoreModule } from './compiler/transpiled-component.ts';
+import type { SeenTranspiled } from './compiler/read-transpiled.ts';
+import type { TranspiledComponent } from './compiler/transpiled-component.ts';
 import type { ImportMode } from './import-log.ts';
 import type { RemoteRequest } from './outbound/remote-messages.ts';
 
@@ -30,15 +31,17 @@ export interface GivenDirectory {
   readonly fixed?: readonly string[];
 }
 
+/** The file of a compiled component, which the process reads before anything of the component runs, or the component itself. */
+export type GivenCompiled =
+  | { readonly kind: 'file'; readonly seen: Pick<SeenTranspiled, 'path' | 'digest'> }
+  | { readonly kind: 'whole'; readonly component: Pick<TranspiledComponent, 'glue' | 'imports' | 'modules'> };
+
 /** What the process needs to make the instance. */
 export interface LoadMessage {
   readonly kind: 'load';
-  readonly glue: string;
-  /** Interfaces the component imports, without versions. */
-  readonly imports: readonly string[];
-  /** From an earlier run of the same glue in the same engine; null makes the process send a fresh one. */
-  readonly codeCache: Uint8Array | null;
-  readonly modules: readonly CoreModule[];
+  readonly compiled: GivenCompiled;
+  /** Where code of an earlier run of the same glue in the same engine may lie. The process sends what it makes where none does. */
+  readonly codePath: string;
   readonly directories: readonly GivenDirectory[];
   readonly env: Readonly<Record<string, string>>;
   readonly maxMemoryBytes: number;
@@ -51,7 +54,7 @@ export interface LoadMessage {
 
 export type HostMessage =
   | LoadMessage
-  /** Answers `compiled`: nothing of the guest has run before. */
+  /** Answers `compiled`: nothing of the guest has run before. After `unread` comes another `load`. */
   /** With the log of its start and first call, where imports are played. */
   | { readonly kind: 'link'; readonly log?: string }
   | {
@@ -66,6 +69,8 @@ export type HostMessage =
 
 export type GuestMessage =
   | { readonly kind: 'compiled' }
+  /** The file of the component is gone, another or damaged. */
+  | { readonly kind: 'unread' }
   | { readonly kind: 'ready' }
   /** The instance could not be made; nothing the component exports has run. */
   | { readonly kind: 'unusable'; readonly reason: string }

@@ -17,6 +17,7 @@ type Fields = Readonly<Record<string, unknown>>;
 function isMessage(message: Fields): boolean {
   switch (message['kind']) {
     case 'compiled':
+    case 'unread':
     case 'ready':
       return true;
     case 'returned':

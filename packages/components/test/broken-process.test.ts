@@ -12,10 +12,8 @@ mkdirSync(join(root, 'dist'));
 afterAll(() => rmSync(root, { recursive: true }));
 
 const loading: Loading = {
-  glue: '',
-  imports: [],
-  codeCache: null,
-  modules: [],
+  compiled: { kind: 'whole', component: { glue: '', imports: [], modules: [] } },
+  codePath: '/nowhere',
   env: {},
   tellsOutput: false,
   seed: [0n, 0n],
@@ -38,7 +36,7 @@ async function compileBy(program: string): Promise<void> {
     mode: { kind: 'live' },
     maxMemoryBytes: 1024 * 1024,
     load: () => Promise.resolve(loading),
-    onCodeCache: () => {},
+    onCode: () => {},
   });
   try {
     await instance.prepare();

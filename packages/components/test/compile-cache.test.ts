@@ -1,9 +1,11 @@
+import { execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import {
   chmodSync,
   mkdirSync,
   readdirSync,
   readFileSync,
+  readlinkSync,
   rmSync,
   statSync,
   truncateSync,
@@ -13,9 +15,15 @@ import { join } from 'node:path';
 
 import { afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
 
-import type { ComponentSource } from '../src/compiler/compile-cache.ts';
-import { compileComponent } from '../src/compiler/compiler.ts';
+import { unlessRefused } from '@svc/kit/files/unless-refused.ts';
+import { componentProcesses } from '../../../test/support/component-processes.ts';
+import { canceledCall } from '../src/component.ts';
+import { CompileCache, type ComponentSource } from '../src/compiler/compile-cache.ts';
+import { compileComponent, Compiler } from '../src/compiler/compiler.ts';
+import { seeTranspiled, type SeenTranspiled } from '../src/compiler/read-transpiled.ts';
+import { ComponentInstance } from '../src/component-instance.ts';
 import { type ComponentHost, createComponentHost } from '../src/component-host.ts';
+import type { GivenCompiled } from '../src/exchange.ts';
 import { componentSource, fixtureComponent } from './support/fixture-component.ts';
 import { faultOf, noGrants, order, packageRoot, temporaryFolder, testHost } from './support/hosted-tool.ts';
 
@@ -98,15 +106,55 @@ describe('the compile cache', () => {
 
   it('does not trust code of the engine that was altered', async () => {
     const host = newHost();
-    const tool = host.open(source, noGrants);
-    await order(tool, { op: 'echo' });
-    // The thread sends the code after its first answer, so that it is here before the second.
-    await order(tool, { op: 'echo' });
+    await order(host.open(source, noGrants), { op: 'echo' });
+    // A session may end with its first call: the code is kept all the same.
     await host.close();
     const codeFiles = readdirSync(join(cache.path, 'components')).filter((name) => name.endsWith('.code'));
     expect(codeFiles.length).toBe(1);
     for (const name of codeFiles) alter(join(cache.path, 'components', name));
     expect(await run(source)).toBe('{"op":"echo"}');
+  });
+
+  it.each([
+    [
+      'is another by the time it is read',
+      (path: string) => writeFileSync(path, readFileSync(path.replace('kept', 'other'))),
+    ],
+    ['is gone by the time it is read', (path: string) => rmSync(path)],
+    ['is a pipe by the time it is read', (path: string) => (rmSync(path), execFileSync('mkfifo', [path]))],
+  ])('gives a process the component itself when its file %s', async (_, change) => {
+    const { path, digest } = await seenFile('kept', source);
+    await seenFile('other', await fixtureComponent('files-tool'));
+    change(path);
+    const asked: boolean[] = [];
+    const instance = instanceOf(async (whole) => {
+      asked.push(whole);
+      const { glue, imports, modules } = await new CompileCache(cache.path, new Compiler(packageRoot)).load(source);
+      return { kind: whole ? 'whole' : 'file', seen: { path, digest }, component: { glue, imports, modules } };
+    });
+    await instance.prepare();
+    await instance.link(undefined);
+    expect(asked).toEqual([false, true]);
+    await ended(instance);
+  });
+
+  it('ends a process that takes neither the file nor the component itself', async () => {
+    const seen = { path: join(cache.path, 'nowhere'), digest: '' };
+    const instance = instanceOf(async () => ({ kind: 'file', seen }));
+    await expect(instance.prepare()).rejects.toMatchObject({ kind: 'unavailable' });
+    await ended(instance);
+  });
+
+  it('leaves no file of it open in the process', async () => {
+    await run(source);
+    const tool = newHost().open(withoutBytes(), noGrants);
+    await order(tool, { op: 'echo' });
+    const files = componentProcesses().flatMap((pid) =>
+      readdirSync(`/proc/${pid}/fd`).map((fd) => unlessRefused(() => readlinkSync(`/proc/${pid}/fd/${fd}`), '')),
+    );
+    expect(files.length).toBeGreaterThan(3);
+    expect(files.filter((file) => file.startsWith('/') && !file.startsWith('/dev/'))).toEqual([]);
+    await tool.close();
   });
 
   it('may be missing where it cannot be written', async () => {
@@ -194,6 +242,38 @@ describe('a component that was compiled ahead', () => {
     );
   });
 });
+
+/** A compiled form on its own, as a session has seen it. */
+async function seenFile(name: string, { wasm }: ComponentSource): Promise<SeenTranspiled> {
+  const directory = join(cache.path, name);
+  await compileComponent(wasm as Uint8Array, directory);
+  const seen = seeTranspiled(join(directory, 'component.compiled'), null);
+  if (seen === null) throw new Error('what was compiled is there');
+  return seen;
+}
+
+function instanceOf(compiled: (whole: boolean) => Promise<object>): ComponentInstance {
+  return new ComponentInstance({
+    packageRoot,
+    outbound: { grants: { mayReach: () => false } },
+    preopens: [],
+    mode: { kind: 'live' },
+    maxMemoryBytes: noGrants.maxMemoryBytes,
+    load: async (whole) => ({
+      compiled: (await compiled(whole)) as GivenCompiled,
+      codePath: '/nowhere',
+      env: {},
+      tellsOutput: false,
+      seed: [0n, 0n],
+    }),
+    onCode: () => {},
+  });
+}
+
+async function ended(instance: ComponentInstance): Promise<void> {
+  instance.end(canceledCall());
+  await instance.ended();
+}
 
 function alter(path: string): void {
   const bytes = readFileSync(path);

@@ -1,6 +1,6 @@
 /** Keeps compiled components in the cache of the user, so that each is compiled once. */
 
-import { createHash } from 'node:crypto';
+import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { cachedDataVersionTag } from 'node:v8';
 
@@ -8,10 +8,11 @@ import type { DriverCode } from '@svc/guest/provider/driver-ports.ts';
 import { sha256Hex, sha256Shape } from '@svc/kit/sha256.ts';
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import { replaceFile } from '@svc/kit/files/replace-file.ts';
+import { unlessRefusedLater } from '@svc/kit/files/unless-refused.ts';
 import { ComponentFault } from '../component.ts';
 import { compiledFileName, type Compiler } from './compiler.ts';
 import { type InterfaceRefusal, refusedImports, refusedVersions } from '../refused-interfaces.ts';
-import { readOrNull, readTranspiled } from './read-transpiled.ts';
+import { digestOfCode, readTranspiled, seeTranspiled, type SeenTranspiled } from './read-transpiled.ts';
 import {
   encodeTranspiled,
   transpiledComponent,
@@ -32,8 +33,6 @@ export interface ComponentSource {
   /** Opens what this component was built from and is run in its place, in the process of the host. Only for what comes with the package. */
   readonly code?: () => Promise<DriverCode>;
 }
-
-const digestBytes = 32;
 
 /** A component that is built for interfaces which this host does not have (`E-ART-016`). */
 export class InterfacesRefused extends ComponentFault {
@@ -72,20 +71,33 @@ export class CompileCache {
    * another `svc` compiled, and whose interfaces this one does not have.
    */
   async load(source: ComponentSource): Promise<TranspiledComponent> {
-    const component = await this.#find(source);
-    const { imports, interfaces } = component;
-    const refusal = refusedVersions({ imports: interfaces, exports: [] }) ?? refusedImports(imports, interfaces);
+    const component = await this.#whole(source);
+    const refusal = refusalOf(component);
     if (refusal !== null) throw new InterfacesRefused(source.name, refusal);
     return component;
   }
 
-  async #find(source: ComponentSource): Promise<TranspiledComponent> {
-    if (source.precompiledDir !== undefined) {
-      const shipped = await readTranspiled(join(source.precompiledDir, compiledFileName), source.sha256);
-      if (shipped !== null) return shipped;
-    }
-    const expected = source.sha256 ?? sha256Hex(await componentBytes(source));
-    if (!sha256Shape.test(expected)) throw unavailable(source, 'its SHA-256 is malformed');
+  /**
+   * Where the compiled component lies, for a process that reads it there, or the component itself where that is nowhere. Nobody has looked yet
+   * whether the file is whole: for one that is not, there is `load`.
+   */
+  async find(source: ComponentSource): Promise<SeenTranspiled | TranspiledComponent> {
+    const seen = seeShipped(source) ?? (await this.#seeKept(source));
+    // A refusal is said of a file that was read to its end.
+    return seen === null || refusalOf(seen) !== null ? await this.load(source) : seen;
+  }
+
+  async #seeKept(source: ComponentSource): Promise<SeenTranspiled | null> {
+    const expected = await expectedSha256(source);
+    return seeTranspiled(await this.#path(expected), expected);
+  }
+
+  async #whole(source: ComponentSource): Promise<TranspiledComponent> {
+    const { precompiledDir } = source;
+    const shipped =
+      precompiledDir === undefined ? null : readTranspiled(join(precompiledDir, compiledFileName), source.sha256);
+    if (shipped !== null) return shipped;
+    const expected = await expectedSha256(source);
     const running = this.#loading.get(expected);
     if (running !== undefined) return running;
     const loading = this.#load(source, expected).finally(() => this.#loading.delete(expected));
@@ -94,8 +106,8 @@ export class CompileCache {
   }
 
   async #load(source: ComponentSource, expected: string): Promise<TranspiledComponent> {
-    const path = join(this.#directory, await this.#fileName(expected));
-    const cached = await readTranspiled(path, expected);
+    const path = await this.#path(expected);
+    const cached = readTranspiled(path, expected);
     if (cached !== null) return cached;
     const component = await componentBytes(source);
     if (sha256Hex(component) !== expected) {
@@ -112,24 +124,15 @@ export class CompileCache {
     return transpiled;
   }
 
-  async #fileName(componentSha256: string): Promise<string> {
-    const maker = digest(Buffer.from(`${await this.#compiler.identity()}\n${transpiledFormat}`));
-    return `${componentSha256}-${maker.toString('hex', 0, 8)}.compiled`;
+  async #path(componentSha256: string): Promise<string> {
+    const maker = sha256Hex(`${await this.#compiler.identity()}\n${transpiledFormat}`);
+    return join(this.#directory, `${componentSha256}-${maker.slice(0, 16)}.compiled`);
   }
 
-  /** What this engine made of the glue in an earlier run; null if that is missing or damaged. */
-  async codeCache({ glueSha256 }: TranspiledComponent): Promise<Uint8Array | null> {
-    const file = await readOrNull(this.#codeCachePath(glueSha256));
-    if (file === null || file.length < digestBytes) return null;
-    // The engine trusts these bytes, so that what was cut short or altered must not reach it.
-    const data = file.subarray(digestBytes);
-    return digest(data).equals(file.subarray(0, digestBytes)) ? data : null;
-  }
-
-  /** Keeps it in the background; `settled` waits for that. */
-  keepCodeCache(glueSha256: string, data: Uint8Array): void {
-    const path = this.#codeCachePath(glueSha256);
-    const keeping = keep(path, [digest(data), data]).finally(() => this.#keeping.delete(keeping));
+  /** Keeps what the engine made of a glue, in the background; `settled` waits for that. */
+  keepCode(glueSha256: string, code: Uint8Array): void {
+    const chunks = [digestOfCode(code), code];
+    const keeping = keep(this.codePath(glueSha256), chunks, false).finally(() => this.#keeping.delete(keeping));
     this.#keeping.add(keeping);
   }
 
@@ -138,17 +141,37 @@ export class CompileCache {
     await Promise.all(this.#keeping);
   }
 
-  #codeCachePath(glueSha256: string): string {
+  /** Where it lies, if there is any. */
+  codePath(glueSha256: string): string {
     const engine = `${process.version}-${process.arch}-${cachedDataVersionTag()}`;
     return join(this.#directory, `${glueSha256.slice(0, 32)}-${engine}.code`);
   }
 }
 
+/** Of what a source that was compiled ahead says of itself. */
+function seeShipped({ precompiledDir, sha256 }: ComponentSource): SeenTranspiled | null {
+  return precompiledDir === undefined ? null : seeTranspiled(join(precompiledDir, compiledFileName), sha256);
+}
+
+function refusalOf({
+  imports,
+  interfaces,
+}: Pick<TranspiledComponent, 'imports' | 'interfaces'>): InterfaceRefusal | null {
+  return refusedVersions({ imports: interfaces, exports: [] }) ?? refusedImports(imports, interfaces);
+}
+
+async function expectedSha256(source: ComponentSource): Promise<string> {
+  const expected = source.sha256 ?? sha256Hex(await componentBytes(source));
+  if (!sha256Shape.test(expected)) throw unavailable(source, 'its SHA-256 is malformed');
+  return expected;
+}
+
 async function componentBytes(source: ComponentSource): Promise<Uint8Array> {
   if (typeof source.wasm === 'function') return await bytesOf(source, source.wasm);
-  if (typeof source.wasm !== 'string') return source.wasm;
-  const bytes = await readOrNull(source.wasm);
-  if (bytes === null) throw unavailable(source, `${source.wasm} cannot be read`);
+  const { wasm } = source;
+  if (typeof wasm !== 'string') return wasm;
+  const bytes = await unlessRefusedLater(async () => await readFile(wasm), null);
+  if (bytes === null) throw unavailable(source, `${wasm} cannot be read`);
   return bytes;
 }
 
@@ -163,9 +186,9 @@ async function bytesOf(source: ComponentSource, get: () => Promise<Uint8Array>):
 }
 
 /** A cache is a convenience: on a full or read-only disk the work is done again next time. */
-async function keep(path: string, chunks: readonly Uint8Array[]): Promise<void> {
+async function keep(path: string, chunks: readonly Uint8Array[], isDurable = true): Promise<void> {
   try {
-    await replaceFile(path, chunks);
+    await replaceFile(path, chunks, { isDurable });
   } catch (error) {
     if (!(error instanceof Diagnostic && error.code === 'E-IO-001')) throw error;
   }
@@ -173,8 +196,4 @@ async function keep(path: string, chunks: readonly Uint8Array[]): Promise<void> 
 
 function unavailable(source: ComponentSource, reason: string): ComponentFault {
   return new ComponentFault('unavailable', `the component of ${source.name} cannot be used: ${reason}`);
-}
-
-function digest(bytes: Uint8Array): Buffer {
-  return createHash('sha256').update(bytes).digest();
 }

@@ -2,7 +2,8 @@
 
 import { createHash } from 'node:crypto';
 
-import { sha256Hex } from '@svc/kit/sha256.ts';
+import { type Guarded, isListOf, isObjectOf, isText } from '@svc/kit/guards.ts';
+import { sha256Hex, sha256Shape } from '@svc/kit/sha256.ts';
 
 /** A component as the compiler left it: a script that links it and the core modules the script asks for. */
 export interface TranspiledComponent {
@@ -115,8 +116,45 @@ function sizeOf(module: CoreModule | undefined): number {
   return module?.bytes.length ?? 0;
 }
 
+const isHead = isObjectOf({
+  componentSha256: isText,
+  imports: isListOf(isText),
+  interfaces: isListOf(isText),
+  glueSha256: (value: unknown): value is string => isText(value) && sha256Shape.test(value),
+});
+
+/** What a file of this form says of itself. Only who reads all of it finds out whether it is whole. */
+export interface TranspiledHead extends Guarded<typeof isHead> {
+  /** Of all that stands behind it, in hex. */
+  readonly digest: string;
+}
+
+/** Returns null when these are not the first bytes of such a file, up to the end of its header at least. */
+export function transpiledHead(start: Buffer): TranspiledHead | null {
+  if (start.length < headerAt || !start.subarray(0, magic.length).equals(magic)) return null;
+  const glueAt = headerAt + start.readUInt32LE(headerAt - lengthBytes);
+  if (glueAt > start.length) return null;
+  const header = parsed(start.toString('utf8', headerAt, glueAt));
+  return isHead(header) ? { ...header, digest: digestIn(start).toString('hex') } : null;
+}
+
+function parsed(json: string): unknown {
+  try {
+    return JSON.parse(json);
+  } catch {
+    return null;
+  }
+}
+
+/** The digest that stands in a file. */
+function digestIn(file: Buffer): Buffer {
+  return file.subarray(magic.length, magic.length + digestBytes);
+}
+
 /** A file whose bytes are whole; the core modules that it leaves to an archive are still to be read. */
 export interface OpenedTranspiled {
+  /** As `TranspiledHead` has it. */
+  readonly digest: string;
   readonly component: Omit<TranspiledComponent, 'modules'>;
   /** Is null when it has every module itself. */
   readonly slice: ArchiveSlice | null;
@@ -129,7 +167,7 @@ export function openTranspiled(file: Uint8Array): OpenedTranspiled | null {
   const bytes = Buffer.from(file.buffer, file.byteOffset, file.byteLength);
   if (bytes.length < headerAt || !bytes.subarray(0, magic.length).equals(magic)) return null;
   const rest = bytes.subarray(magic.length + digestBytes);
-  if (!digest(rest).equals(bytes.subarray(magic.length, magic.length + digestBytes))) return null;
+  if (!digest(rest).equals(digestIn(bytes))) return null;
   const glueAt = headerAt + rest.readUInt32LE(0);
   // The digest vouches for what follows: these are the bytes that were encoded.
   const header = JSON.parse(bytes.toString('utf8', headerAt, glueAt)) as Header;
@@ -137,6 +175,7 @@ export function openTranspiled(file: Uint8Array): OpenedTranspiled | null {
   const glue = bytes.toString('utf8', glueAt, glueAt + glueBytes);
   const component = { componentSha256, imports, interfaces, glue, glueSha256 };
   return {
+    digest: digestIn(bytes).toString('hex'),
     component,
     slice,
     with(elsewhere) {

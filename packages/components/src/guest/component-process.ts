@@ -3,6 +3,8 @@
 import { closeSync } from 'node:fs';
 import { inheritedDescriptors } from '@svc/kit/files/inherited-descriptors.ts';
 import { shortened } from '@svc/kit/diagnostics/printable.ts';
+import { readCode, readSeen } from '../compiler/read-transpiled.ts';
+import type { TranspiledComponent } from '../compiler/transpiled-component.ts';
 import { type GuestMessage, type HostMessage, type LoadMessage, outputFunction } from '../exchange.ts';
 import { firstGivenDescriptor } from '../message-bytes.ts';
 import { withoutVersion } from '../interface-versions.ts';
@@ -25,18 +27,43 @@ type Function = (...args: readonly unknown[]) => unknown;
 /** The process of one component instance: makes it, then answers its calls one after another until it is ended from outside. */
 function main(): void {
   const mailbox = new Mailbox();
-  const load = expected(mailbox.next(), 'load');
-  closeOthers(load);
-  const modules = orEnd(mailbox, () => compileModules(load.modules, load.maxMemoryBytes));
+  // In a function of its own: what only the start needs is not held any more once it has returned.
+  serve(mailbox, started(mailbox));
+}
+
+function started(mailbox: Mailbox): Served {
+  const loaded = load(mailbox);
   mailbox.send({ kind: 'compiled' });
   const link = expected(mailbox.next(), 'link');
-  const output = outputOf(load, mailbox);
-  limitMemory({ maxBytes: load.maxMemoryBytes, onSpent: () => mailbox.end(spent) });
-  const log = logOf(load, mailbox, output);
+  const { message } = loaded;
+  const output = outputOf(message, mailbox);
+  limitMemory({ maxBytes: message.maxMemoryBytes, onSpent: () => mailbox.end(spent) });
+  const log = logOf(message, mailbox, output);
   log.load(link.log);
-  const instance = orEnd(mailbox, () => makeInstance(mailbox, load, modules, { output, log }));
+  const instance = orEnd(mailbox, () => makeInstance(mailbox, loaded, { output, log }));
   mailbox.send({ kind: 'ready' });
-  serve(mailbox, { instance, output, log });
+  return { instance, output, log };
+}
+
+interface Loaded extends Pick<TranspiledComponent, 'glue' | 'imports'> {
+  readonly message: LoadMessage;
+  readonly modules: readonly LinkedModule[];
+}
+
+/** Reads the component; nothing of it runs yet. */
+function load(mailbox: Mailbox): Loaded {
+  for (;;) {
+    const message = expected(mailbox.next(), 'load');
+    closeOthers(message);
+    const { compiled, maxMemoryBytes } = message;
+    const component = compiled.kind === 'file' ? readSeen(compiled.seen) : compiled.component;
+    if (component !== null) {
+      const { glue, imports } = component;
+      const modules = orEnd(mailbox, () => compileModules(component.modules, maxMemoryBytes));
+      return { message, glue, imports, modules };
+    }
+    mailbox.send({ kind: 'unread' });
+  }
 }
 
 const spent: GuestMessage = {
@@ -75,13 +102,16 @@ function outputOf({ tellsOutput }: LoadMessage, mailbox: Mailbox): OutputTail {
 
 function makeInstance(
   mailbox: Mailbox,
-  load: LoadMessage,
-  modules: readonly LinkedModule[],
+  { message, imports, ...linked }: Loaded,
   { output, log }: Pick<Served, 'output' | 'log'>,
 ): LinkedInstance {
-  const namesSockets = load.imports.some((name) => name.startsWith('wasi:sockets/'));
-  const offered = { ...offeredImports(mailbox, { ...load, output }), ...(namesSockets ? sockets() : {}) };
-  return linkInstance({ ...load, modules }, log.through(offered));
+  const { directories, env, seed, maxMemoryBytes, codePath } = message;
+  const namesSockets = imports.some((name) => name.startsWith('wasi:sockets/'));
+  const offered = {
+    ...offeredImports(mailbox, { directories, env, seed, output }),
+    ...(namesSockets ? sockets() : {}),
+  };
+  return linkInstance({ ...linked, maxMemoryBytes, codeCache: readCode(codePath) }, log.through(offered));
 }
 
 /** What is done with the answers of imports. */
@@ -130,15 +160,18 @@ interface Served {
 }
 
 function serve(mailbox: Mailbox, { instance, output, log }: Served): void {
-  let codeCacheSent = instance.codeCacheUsed;
+  let codeIsKept = instance.codeCacheUsed;
   for (;;) {
     const call = expected(mailbox.next(), 'call');
     output.clear();
     log.load(call.log);
-    mailbox.send(run(call, { instance, output, log }));
-    if (codeCacheSent) continue;
-    codeCacheSent = true;
-    mailbox.send({ kind: 'code-cache', data: instance.codeCache() });
+    const end = run(call, { instance, output, log });
+    // Before the answer: a session may be over with it.
+    if (!codeIsKept && end.kind === 'returned') {
+      codeIsKept = true;
+      mailbox.send({ kind: 'code-cache', data: instance.codeCache() });
+    }
+    mailbox.send(end);
   }
 }
 

@@ -1,5 +1,7 @@
 /** Lists everything that a component may import, made for its grants: variables, streams and random numbers among them. */
 
+import { randomBytes } from 'node:crypto';
+
 import { type GivenDirectory, refusedFileFunction } from '../exchange.ts';
 import { monotonicClock, systemClock, wallClock } from './clocks.ts';
 import { filesystem } from './filesystem/filesystem.ts';
@@ -104,8 +106,7 @@ const mostBytes = 16n * 1024n * 1024n;
 
 function bytes(length: bigint): Uint8Array {
   if (length > mostBytes) throw new Error(`more than ${mostBytes} random bytes were asked for at once`);
-  // Loaded with the first use: it takes 5 ms of the start of a process, and few components ask.
-  return process.getBuiltinModule('node:crypto').randomBytes(Number(length));
+  return randomBytes(Number(length));
 }
 
 function number64(): bigint {
