@@ -95,7 +95,7 @@ export type LiveEvent =
       readonly event: 'call_start';
       /** JSON; null where `argumentsText` stands for it. */
       readonly arguments: unknown;
-      /** The beginning of arguments that are too long, as JSON text; else null. */
+      /** The JSON text of arguments with numbers that JavaScript rounds, or the beginning of those that are too long; else null. */
       readonly argumentsText: string | null;
     } & OfCall)
   /** What a command writes while its call lasts: the end of what came since the piece before. */

@@ -3,6 +3,7 @@
 import { toUSVString } from 'node:util';
 
 import { type Clock, elapsedMs } from '@svc/kit/clock.ts';
+import { withDigits } from '@svc/kit/exact-json.ts';
 import type { Question } from '@svc/protocol/question.ts';
 import { mostFrameValues } from '@svc/protocol/decode-frame.ts';
 import { fittingLength } from '@svc/protocol/json-length.ts';
@@ -22,6 +23,7 @@ import type { FrameSink, SentFrame } from './stream/frame-batches.ts';
 import { type OutputPiece, OutputTails } from './stream/output-tails.ts';
 import type { Task } from './task/task.ts';
 import type { TaskBoard } from './loop/task-board.ts';
+import type { RequestedCall } from './tools/tool.ts';
 
 /** What the events are made from. */
 interface LiveSession {
@@ -229,7 +231,7 @@ export class LiveEvents {
 
   #callStart({ task, turn, call }: Extract<Activity, { kind: 'call-started' }>): LiveEvent {
     const callId = this.#callId(call.id);
-    const given = this.#arguments(call.input);
+    const given = this.#arguments(call);
     return { event: 'call_start', taskId: task.id, turn, callId, toolName: this.#name(call.name), ...given };
   }
 
@@ -257,12 +259,18 @@ export class LiveEvents {
     return { event: 'task_settled', taskId, state, reason, turns, usage, durationMs };
   }
 
-  /** As the trace has them, unless they are too long or nest too deep for every reader. */
-  #arguments(input: unknown): { readonly arguments: unknown; readonly argumentsText: string | null } {
+  /** As the trace has them, unless they are too long, nest too deep for every reader or have a number that readers would round. */
+  #arguments({
+    input,
+    digits,
+  }: Pick<RequestedCall, 'input' | 'digits'>): Pick<
+    Extract<LiveEvent, { event: 'call_start' }>,
+    'arguments' | 'argumentsText'
+  > {
     // A value that JSON does not have becomes null.
-    const encoded = JSON.stringify(input) ?? 'null';
+    const encoded = withDigits(input, digits) ?? 'null';
     const isShort = Buffer.byteLength(encoded) <= longestArguments;
-    if (!isShort || parseJsonText(encoded, mostFrameValues, deepestArguments).kind !== 'json') {
+    if (digits !== undefined || !isShort || parseJsonText(encoded, mostFrameValues, deepestArguments).kind !== 'json') {
       return { arguments: null, argumentsText: this.#shown(encoded, longestArguments).text };
     }
     const { redact } = this.#options;

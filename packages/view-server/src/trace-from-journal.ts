@@ -1,6 +1,7 @@
 /** Makes the lines of a trace from a journal, for a session whose trace is not there: an export has none. */
 
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
+import { type Digits, digitsBelow, exactJson, withDigits } from '@svc/kit/exact-json.ts';
 import { sha256Hex } from '@svc/kit/sha256.ts';
 import { asJsonObject, type JsonObject } from '@svc/protocol/json-object.ts';
 import { parseJsonText } from '@svc/protocol/json-text.ts';
@@ -160,22 +161,27 @@ class Lines {
     this.#unanswered(id, end.lost === undefined ? 'timed-out' : 'canceled');
     this.#tellCalls(id, Number(number) - 1);
     const { at: startMs, port, name } = start;
+    const { value, digits } = this.#exact(start.in);
     const given = {
       start_ms: startMs,
       duration_ms: end.ms,
-      arguments: this.#json(start.in),
+      arguments: value,
       exit_code: end.exit ?? null,
     };
     if (step !== undefined) {
       const outcome = end.error === true ? 'failed' : 'passed';
       const kind = port === 'shell' ? 'shell' : port === 'child' ? 'capsule' : 'tool';
-      return this.#line('plan_step', { task_id: id, step_id: step, outcome, kind, name, attempts: 1, ...given });
+      return this.#line(
+        'plan_step',
+        { task_id: id, step_id: step, outcome, kind, name, attempts: 1, ...given },
+        digits,
+      );
     }
     const told = this.#answers.get(id);
     if (told?.place === answer) told.told = Math.max(told.told, Number(number));
     const call = { task_id: id, turn: turnOf(answer), is_error: end.error === true, ...given };
-    if (port === 'shell') this.#line('shell', { ...call, command_name: name });
-    else this.#line('tool_call', { ...call, tool_name: name, tool_kind: port === 'mcp' ? 'mcp' : undefined });
+    if (port === 'shell') return this.#line('shell', { ...call, command_name: name }, digits);
+    this.#line('tool_call', { ...call, tool_name: name, tool_kind: port === 'mcp' ? 'mcp' : undefined }, digits);
   }
 
   #answered({ e, at, name }: StartRecord, { ms, error, stop, usage, lost, value, calls = [] }: EndRecord): void {
@@ -211,20 +217,24 @@ class Lines {
     if (answer === undefined) return;
     const end = Math.min(upTo, answer.calls.length, mostCalls);
     if (answer.told >= end) return;
-    const { content } = objectOf(objectOf(answer.value === null ? null : this.#json(answer.value))['response']);
-    const asked = listOf(content).filter(({ type }) => type === 'tool_call');
+    const { value, digits = {} } = answer.value === null ? { value: null } : this.#exact(answer.value);
+    const asked = listOf(objectOf(objectOf(value)['response'])['content'])
+      .map(({ type, input }, index) => ({ type, input, at: `/response/content/${index}/input` }))
+      .filter(({ type }) => type === 'tool_call');
     for (; answer.told < end; answer.told += 1) {
       const name = answer.calls[answer.told] ?? '';
       const isUnknown = this.#tools !== null && !this.#tools.has(name);
-      this.#line('tool_call', {
+      const call = asked[answer.told];
+      const fields = {
         task_id: id,
         turn: turnOf(answer.place),
         tool_name: name,
         tool_kind: isUnknown ? 'unknown' : 'runtime',
         is_error: isUnknown,
-        arguments: asked[answer.told]?.['input'],
+        arguments: call?.input,
         duration_ms: 0,
-      });
+      };
+      this.#line('tool_call', fields, call === undefined ? undefined : digitsBelow(digits, call.at));
     }
   }
 
@@ -259,7 +269,8 @@ class Lines {
     return Math.max(0, this.#at - (at ?? this.#at));
   }
 
-  #line(type: TraceEvent['event_type'], fields: JsonObject): void {
+  /** `digits` are those of its arguments. */
+  #line(type: TraceEvent['event_type'], fields: JsonObject, digits: Digits = {}): void {
     this.#count += 1;
     const session = this.#open?.session ?? '';
     const line = {
@@ -270,7 +281,9 @@ class Lines {
       timestamp: this.#at,
       ...fields,
     };
-    this.#lines.push(Buffer.from(`${JSON.stringify(line)}\n`));
+    const inLine = Object.entries(digits).map(([pointer, text]) => [`/arguments${pointer}`, text]);
+    const text = inLine.length === 0 ? JSON.stringify(line) : withDigits(line, Object.fromEntries(inLine));
+    this.#lines.push(Buffer.from(`${text}\n`));
   }
 
   /** Returns null for a text that is not there, or too much. */
@@ -291,6 +304,13 @@ class Lines {
   #json(sha256: string): unknown {
     const parsed = parseJsonText(this.#text(sha256) ?? '', mostValues);
     return parsed.kind === 'json' ? parsed.value : null;
+  }
+
+  /** The same with the digits of numbers that JavaScript rounds. */
+  #exact(sha256: string): { readonly value: unknown; readonly digits?: Digits } {
+    const text = this.#text(sha256) ?? '';
+    const parsed = parseJsonText(text, mostValues);
+    return parsed.kind === 'json' ? (exactJson(text) ?? { value: parsed.value }) : { value: null };
   }
 }
 

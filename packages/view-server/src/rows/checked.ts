@@ -1,7 +1,8 @@
 /** Takes single values out of lines that anybody may have written: each is looked at before it is used. */
 
-import { type Digits, withDigits } from '@svc/kit/exact-json.ts';
+import { type Digits, exactJson, withDigits } from '@svc/kit/exact-json.ts';
 import { asJsonObject, type JsonObject } from '@svc/protocol/json-object.ts';
+import { mostShown } from '@svc/protocol/shown-text.ts';
 
 /** No duration, size or count of a session is greater. */
 export const mostCounted = 1e13;
@@ -57,32 +58,89 @@ export function objectIn(value: unknown): JsonObject {
 /** How many values are looked at for one row; many may be empty. */
 const mostLooked = 200;
 
-/** How a value reads in one row: `longest` characters and four levels at most, whatever it is. */
-export function preview(value: unknown, longest = 160): string {
-  return keptText(previewed(value, longest, 4, { left: mostLooked }), longest);
+/** Where a value lies in a line, for its numbers that JavaScript rounds. */
+export interface PlaceInLine {
+  readonly digits: () => Digits | undefined;
+  /** The JSON pointer of the value. */
+  readonly pointer: string;
 }
 
-function previewed(value: unknown, longest: number, levels: number, looks: { left: number }): string {
-  if (typeof value === 'string') return keptText(value, longest);
-  if (typeof value !== 'object' || value === null)
-    return value === undefined ? '' : `${value as number | boolean | null}`;
-  if (levels === 0) return '…';
-  let shown = '';
-  const isFull = (): boolean => shown.length > longest || looks.left === 0;
-  const add = (name: string, inner: unknown, between: string): void => {
-    looks.left -= 1;
-    shown += `${shown === '' ? '' : between}${name}${previewed(inner, longest, levels - 1, looks)}`;
+/** The digits of a line, looked for when they are first asked for: most rows show no such number. */
+export function digitsOnce(line: string): () => Digits | undefined {
+  let found: Digits | undefined;
+  let isKnown = false;
+  return () => {
+    if (!isKnown) [found, isKnown] = [digitsIn(line), true];
+    return found;
   };
-  if (Array.isArray(value)) {
-    // By `for … in`, each place of a long list would become a text first.
-    for (let at = 0; at < value.length && !isFull(); at += 1) add('', value[at], ' ');
+}
+
+/** Of the numbers in a line that can be shown whole. */
+function digitsIn(line: string): Digits | undefined {
+  if (line.length > mostShown) return undefined;
+  try {
+    return exactJson(line)?.digits;
+  } catch (error) {
+    // It nests too deep.
+    if (error instanceof RangeError) return undefined;
+    throw error;
+  }
+}
+
+/** How a value reads in one row: `longest` characters and four levels at most, whatever it is. */
+export function preview(value: unknown, longest = 160, place?: PlaceInLine): string {
+  const preview = new Preview(longest, place?.digits ?? (() => undefined));
+  return keptText(preview.of(value, 4, { up: null, key: place?.pointer ?? '' }), longest);
+}
+
+/** A number of a line as it stands there. */
+export function exactNumber(value: number, { digits, pointer }: PlaceInLine): string {
+  return Number.isSafeInteger(value) ? String(value) : (digits()?.[pointer] ?? String(value));
+}
+
+interface Place {
+  readonly up: Place | null;
+  readonly key: string | number;
+}
+
+class Preview {
+  readonly #longest: number;
+  readonly #digits: () => Digits | undefined;
+  #left = mostLooked;
+
+  constructor(longest: number, digits: () => Digits | undefined) {
+    this.#longest = longest;
+    this.#digits = digits;
+  }
+
+  of(value: unknown, levels: number, place: Place): string {
+    if (typeof value === 'string') return keptText(value, this.#longest);
+    if (typeof value === 'number') return exactNumber(value, { digits: this.#digits, pointer: pointerOf(place) });
+    if (typeof value !== 'object' || value === null) return value === undefined ? '' : `${value as boolean | null}`;
+    if (levels === 0) return '…';
+    let shown = '';
+    const isFull = (): boolean => shown.length > this.#longest || this.#left === 0;
+    const add = (key: string | number, inner: unknown): void => {
+      this.#left -= 1;
+      const isNamed = typeof key === 'string';
+      const between = shown === '' ? '' : isNamed ? ', ' : ' ';
+      shown += `${between}${isNamed ? `${keptText(key, 60)}: ` : ''}${this.of(inner, levels - 1, { up: place, key })}`;
+    };
+    if (Array.isArray(value)) {
+      // By `for … in`, each place of a long list would become a text first.
+      for (let at = 0; at < value.length && !isFull(); at += 1) add(at, value[at]);
+      return shown;
+    }
+    for (const key in value) {
+      if (isFull()) break;
+      add(key, (value as JsonObject)[key]);
+    }
     return shown;
   }
-  for (const key in value) {
-    if (isFull()) break;
-    add(`${keptText(key, 60)}: `, (value as JsonObject)[key], ', ');
-  }
-  return shown;
+}
+
+function pointerOf({ up, key }: Place): string {
+  return up === null ? String(key) : `${pointerOf(up)}/${String(key).replaceAll('~', '~0').replaceAll('/', '~1')}`;
 }
 
 /** Limit for white space in the JSON of a value in lines; nobody nests so deep as to need more. */

@@ -54,6 +54,13 @@ describe('the detail of a line', () => {
     const { arguments: given, line: whole } = detailOf(call.replace('[0]', '[1234567890123456789]'), 7);
     expect(given).toMatchObject({ text: '{\n  "ids": [\n    1234567890123456789\n  ]\n}' });
     expect(whole).toMatchObject({ text: expect.stringContaining('1234567890123456789') });
+    const facts = line('tool_call', { count: 0, of: [0] })
+      .replace('"count":0', '"count":1e400')
+      .replace('[0]', '[98765432109876543210]');
+    expect(detailOf(facts, 7).facts.slice(1)).toEqual([
+      ['Count', '1e400'],
+      ['Of', '98765432109876543210'],
+    ]);
   });
 
   it('has the line itself where it is damaged, cut to what is shown', () => {

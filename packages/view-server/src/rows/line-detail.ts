@@ -1,12 +1,12 @@
 /** Lays out one line of a trace for the side panel. */
 
-import { type Digits, digitsBelow, exactJson } from '@svc/kit/exact-json.ts';
+import { type Digits, digitsBelow } from '@svc/kit/exact-json.ts';
 import { shownCount } from '@svc/kit/shown-values.ts';
 import type { JsonObject } from '@svc/protocol/json-object.ts';
 import { mostShown, type ShownText, shownText } from '@svc/protocol/shown-text.ts';
 import type { LineDetail } from '@svc/protocol/viewed-rows.ts';
 import { parseLine } from '@svc/record/sessions/trace-events.ts';
-import { prettyJson, preview, textIn, textOrNull } from './checked.ts';
+import { digitsOnce, exactNumber, prettyJson, preview, textIn, textOrNull } from './checked.ts';
 import { editOf } from './file-edit.ts';
 
 const tooMuch = 'The line holds more than 300,000 values, or nests too deep: only its beginning is shown.';
@@ -19,12 +19,13 @@ export function detailOf(line: string, row: number): LineDetail {
     return { row, eventId: null, facts: [], arguments: null, edit: null, texts, line: shownText(line) };
   }
   const edit = editOf(event, row);
-  const digits = digitsIn(line);
+  const digitsOf = digitsOnce(line);
+  const digits = digitsOf();
   const given = digits === undefined ? undefined : digitsBelow(digits, '/arguments');
   return {
     row,
     eventId: textOrNull(event['event_id'], 128),
-    facts: factsOf(event),
+    facts: factsOf(event, digitsOf),
     arguments: edit === null && 'arguments' in event ? jsonText(event['arguments'], null, given) : null,
     edit,
     texts: textsOf(event),
@@ -42,18 +43,21 @@ const mostFacts = 60;
 const longestFact = 300;
 
 /** All else that an event has, by its keys as words. */
-function factsOf(event: JsonObject): LineDetail['facts'] {
+function factsOf(event: JsonObject, digits: () => Digits | undefined): LineDetail['facts'] {
   return Object.entries(event)
     .slice(0, mostFacts)
     .flatMap(([key, value]): LineDetail['facts'] => {
       const label = labelOf(key.slice(0, longestFact));
       if (passedOver.has(key) || value === false || value === null || value === '') return [];
       if (value === true) return [[label, 'yes']];
+      const place = { digits, pointer: `/${key.replaceAll('~', '~0').replaceAll('/', '~1')}` };
       // A port is a name.
-      if (typeof value !== 'number' || key === 'port') return [[label, preview(value, longestFact)]];
+      if (typeof value !== 'number' || key === 'port') return [[label, preview(value, longestFact, place)]];
       if (key === 'timestamp' || key === 'start_ms') return [[label, value, 'at']];
       if (key.endsWith('_ms')) return [[label, value, 'ms']];
-      return /(?:^|_)bytes(?:_|$)/.test(key) ? [[label, value, 'bytes']] : [[label, shownCount(value)]];
+      return /(?:^|_)bytes(?:_|$)/.test(key)
+        ? [[label, value, 'bytes']]
+        : [[label, Number.isSafeInteger(value) ? shownCount(value) : exactNumber(value, place)]];
     });
 }
 
@@ -81,18 +85,6 @@ function textsOf(event: JsonObject): LineDetail['texts'] {
   if (!Array.isArray(retries) || retries.length === 0) return found;
   const lines = (retries as readonly unknown[]).slice(0, 100).map((each) => textIn(each, 500));
   return [...found, { label: 'The driver asked again', isWhy: false, text: shownText(lines.join('\n')) }];
-}
-
-/** Of the numbers in a line that can be shown whole. */
-function digitsIn(line: string): Digits | undefined {
-  if (line.length > mostShown) return undefined;
-  try {
-    return exactJson(line)?.digits;
-  } catch (error) {
-    // It nests too deep.
-    if (error instanceof RangeError) return undefined;
-    throw error;
-  }
 }
 
 /** The JSON of a value; the line itself where that is too long. */

@@ -34,6 +34,16 @@ describe('the row of a line', () => {
   });
 
   it.each([
+    ['tool_call', 'arguments', 'a~/b: 1: 1234567890123456789 0.12345678901234567891, c: 1e400'],
+    ['plan_step', 'arguments', 'step : a~/b: 1: 1234567890123456789 0.12345678901234567891, c: 1e400'],
+    ['of_later', 'detail', 'a~/b: 1: 1234567890123456789 0.12345678901234567891, c: 1e400'],
+  ])('has all digits of numbers that JavaScript rounds in a %s', (type, key, detail) => {
+    const given = '{"a~/b":{"1":[1234567890123456789,0.12345678901234567891]},"c":1e400}';
+    const fields = { event_type: type, outcome: 'passed', [key]: 0 };
+    expect(readLine(line(fields).replace(`"${key}":0`, `"${key}":${given}`)).detail).toBe(detail);
+  });
+
+  it.each([
     [
       'a turn',
       {

@@ -7,7 +7,18 @@ import { isModel, isPlanStep } from '@svc/protocol/row-kinds.ts';
 import { betweenDetails } from '@svc/protocol/viewed-rows.ts';
 import * as flags from '@svc/protocol/row-flags.ts';
 import { parseLine } from '@svc/record/sessions/trace-events.ts';
-import { countIn, countOrNull, keptText, objectIn, preview, textIn, textOrNull, textsIn } from './checked.ts';
+import {
+  countIn,
+  countOrNull,
+  digitsOnce,
+  keptText,
+  objectIn,
+  type PlaceInLine,
+  preview,
+  textIn,
+  textOrNull,
+  textsIn,
+} from './checked.ts';
 import { kindOf } from './event-kinds.ts';
 
 /** What of a line is looked at for every row. */
@@ -47,7 +58,7 @@ export function readLine(line: string): Row {
   const [name, detail] =
     type === null
       ? [read === 'too-much' ? 'line of too much' : 'damaged line', keptText(line, 160)]
-      : describe(kind, type, said);
+      : describe(kind, type, { event: said, digits: digitsOnce(line) });
   return {
     kind,
     flags: event === null ? flags.failed : flagsOf(kind, said),
@@ -101,8 +112,16 @@ function withExit(event: JsonObject, about: string): string {
   return code === null ? about : `exit ${code}${betweenDetails}${about}`;
 }
 
+/** What an event of no kind of its own is about: the first of them that it has. */
+const abouts = ['detail', 'error', 'path', 'outcome', 'principal'] as const;
+
 /** Name and detail of a row. */
-function describe(kind: number, type: string, event: JsonObject): readonly [string, string] {
+function describe(
+  kind: number,
+  type: string,
+  { event, digits }: { readonly event: JsonObject } & Pick<PlaceInLine, 'digits'>,
+): readonly [string, string] {
+  const inArguments = { digits, pointer: '/arguments' };
   const text = (key: string, longest?: number): string => textIn(event[key], longest);
   switch (kind) {
     case kinds.sessionStart: {
@@ -121,11 +140,11 @@ function describe(kind: number, type: string, event: JsonObject): readonly [stri
     case kinds.hookModel:
       return modelRow(event);
     case kinds.tool:
-      return [text('tool_name', longestName), argumentsRow(event['arguments'])];
+      return [text('tool_name', longestName), argumentsRow(event['arguments'], inArguments)];
     case kinds.skill:
       return [text('skill_name', longestName), ''];
     case kinds.command:
-      return [text('command_name', longestName), withExit(event, commandRow(event['arguments']))];
+      return [text('command_name', longestName), withExit(event, commandRow(event['arguments'], inArguments))];
     case kinds.background:
       return [text('command_name', longestName), withExit(event, `in the background: ${text('state', 20)}`)];
     case kinds.question:
@@ -140,7 +159,7 @@ function describe(kind: number, type: string, event: JsonObject): readonly [stri
     case kinds.planStep:
     case kinds.planCommand:
     case kinds.planChild:
-      return [text('name', longestName), planStepRow(event)];
+      return [text('name', longestName), planStepRow(event, inArguments)];
     case kinds.taskEnd:
       return [`task ${text('state', 20)}`, text('error') || counted(countIn(event['turns']), 'turn')];
     case kinds.sessionEnd:
@@ -165,8 +184,12 @@ function describe(kind: number, type: string, event: JsonObject): readonly [stri
     case kinds.fileChange:
       return [text('path', longestName), text('change', 20)];
     default: {
-      const about = event['detail'] ?? event['error'] ?? event['path'] ?? event['outcome'] ?? event['principal'] ?? '';
-      return [(kind === kinds.unknown ? type : type.replaceAll('_', ' ')).slice(0, longestName), preview(about)];
+      const about = abouts.find((key) => (event[key] ?? null) !== null) ?? '';
+      const place = { digits, pointer: `/${about}` };
+      return [
+        (kind === kinds.unknown ? type : type.replaceAll('_', ' ')).slice(0, longestName),
+        preview(event[about] ?? '', 160, place),
+      ];
     }
   }
 }
@@ -208,14 +231,14 @@ function counted(value: number, one: string, many = `${one}s`): string {
   return `${shownCount(value)} ${value === 1 ? one : many}`;
 }
 
-function commandRow(given: unknown): string {
+function commandRow(given: unknown, place: PlaceInLine): string {
   const { args } = objectIn(given);
-  return (Array.isArray(args) ? textsIn(args, 40, 160).join(' ') : argumentsRow(given)).slice(0, 160);
+  return (Array.isArray(args) ? textsIn(args, 40, 160).join(' ') : argumentsRow(given, place)).slice(0, 160);
 }
 
-function planStepRow(event: JsonObject): string {
+function planStepRow(event: JsonObject, place: PlaceInLine): string {
   const outcome = textIn(event['outcome'], 20);
-  const did = outcome === 'passed' || outcome === 'failed' ? commandRow(event['arguments']) : outcome;
+  const did = outcome === 'passed' || outcome === 'failed' ? commandRow(event['arguments'], place) : outcome;
   return withExit(event, `step ${textIn(event['step_id'], 40)}: ${did}`.slice(0, 160));
 }
 
@@ -232,9 +255,9 @@ function compactionRow(event: JsonObject): string {
 }
 
 /** What a call was about: of the editor what it did and where, else its only text, else all of it. */
-function argumentsRow(given: unknown): string {
+function argumentsRow(given: unknown, place: PlaceInLine): string {
   const { command, path } = objectIn(given);
   if (typeof path === 'string') return `${textIn(command, 20)} ${keptText(path, 140)}`.trim();
   if (typeof command === 'string') return keptText(command, 160);
-  return preview(given);
+  return preview(given, 160, place);
 }
