@@ -188,12 +188,12 @@ function changedSince(ms) {
 }
 
 /**
- * bin/svc.cjs reads it byte by byte, and names the code cache after the hash that it begins with. What a start keeps for the next one is held to it
- * too, so it is of the `late` files as well: `code` is the start file without it.
+ * bin/svc.cjs reads a file byte by byte, and holds the code cache to the hash that it begins with. That of a program is also of the `late` files: it
+ * names the cache, and what a start keeps for the next one.
  */
-function startFile(code, late = []) {
+function hashed(path, code, late = []) {
   const odd = /[^\0-\x7f].{0,40}/u.exec(code);
-  if (odd !== null) throw new Error(`the start file is not ASCII: ${odd[0]}`);
+  if (odd !== null) throw new Error(`${path} is not ASCII: ${odd[0]}`);
   const hash = createHash('sha256').update(code);
   for (const file of late) hash.update(readFileSync(join('dist', 'late', file)));
   return `/*${hash.digest('hex').slice(0, 16)}*/${code}`;
@@ -204,9 +204,8 @@ const startPath = join('dist', 'svc.cjs');
 const isOf = (program) => (bundle) => basename(bundle.path) === `${program}.cjs`;
 const isStart = isOf('svc');
 for (const { path, text } of bundles.filter((bundle) => !isStart(bundle))) {
-  const code = finished(path, text);
-  if (!isOf('svc-sandbox')({ path })) writeChanged(path, code);
-  else if (writeChanged(path, startFile(code))) dropCodeCaches('dist', 'svc-sandbox');
+  const isChanged = writeChanged(path, hashed(path, finished(path, text)));
+  if (isChanged && isOf('svc-sandbox')({ path })) dropCodeCaches('dist', 'svc-sandbox');
 }
 if (known === null) {
   const lateFiles = new Set(bundles.map(({ path }) => basename(path)));
@@ -216,7 +215,7 @@ const started = bundles.find(isStart)?.text;
 const startCode =
   started === undefined ? readFileSync(startPath, 'utf8').replace(/^\/\*.*?\*\//, '') : finished(startPath, started);
 // The cache is of the start file, which no server is a part of.
-if (writeChanged(startPath, startFile(startCode, readdirSync(join('dist', 'late')).sort()))) {
+if (writeChanged(startPath, hashed(startPath, startCode, readdirSync(join('dist', 'late')).sort()))) {
   dropCodeCaches('dist', 'svc');
 }
 if (known === null || changed.some((path) => !/^packages\/(?!(?:components|guest)\/)/.test(path))) await buildTheRest();
@@ -256,17 +255,19 @@ async function bundlePackages() {
     [...latePackages]
       .filter(([, path]) => sharing.has(path) === isShared)
       .map(([file, path]) => ({ in: path, out: file.slice(0, -'.cjs'.length) }));
-  await build({ ...packageOptions, entryPoints: entriesOf(false), format: 'cjs' });
+  const whole = await build({ ...packageOptions, entryPoints: entriesOf(false), format: 'cjs', write: false });
   // Only ES modules are split.
   const split = { entryPoints: entriesOf(true), format: 'esm', splitting: true, chunkNames: 'shared-[hash]' };
   const outputFiles = namedByContent((await build({ ...packageOptions, ...split, write: false })).outputFiles);
+  mkdirSync(join('dist', 'packages'), { recursive: true });
   const made = new Set([...latePackages.keys(), ...outputFiles.map(({ path }) => basename(path))]);
   for (const file of readdirSync(join('dist', 'packages'))) {
     if (!made.has(file)) rmSync(join('dist', 'packages', file));
   }
+  for (const { path, text } of whole.outputFiles) writeChanged(path, hashed(path, text));
   for (const { path, text } of outputFiles) {
     const { code } = await transform(text, { format: 'cjs', platform: 'node', target: 'node20.19', minify: true });
-    writeChanged(path, code);
+    writeChanged(path, hashed(path, code));
   }
 }
 

@@ -15,7 +15,7 @@ import {
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { expect, it, onTestFinished } from 'vitest';
+import { describe, expect, it, onTestFinished } from 'vitest';
 
 import { ArchivedFiles } from '@svc/artifacts/store/open-stored.ts';
 import { sha256Hex } from '@svc/kit/sha256.ts';
@@ -64,14 +64,65 @@ function copyPrograms(folder: string): void {
   for (const part of ['bin', 'dist']) cpSync(join(root, part), join(folder, part), { recursive: true, filter });
 }
 
-it('svc keeps the code that everybody runs in a file that its owner alone may write, whatever the mask', async () => {
-  const folder = freshFolder();
-  copyPrograms(folder);
-  cpSync(join(root, 'package.json'), join(folder, 'package.json'));
-  writeCapsule(folder);
-  await sh(`cd "$1" && umask 000 && exec "${process.execPath}" bin/svc.cjs run --task go`, folder);
-  const kept = readdirSync(join(folder, 'dist')).filter((name) => name.endsWith('.cache'));
-  expect(kept.map((name) => statSync(join(folder, 'dist', name)).mode & 0o777)).toEqual([0o644]);
+describe('svc, where it compiles what it runs,', () => {
+  const run = async (folder: string): Promise<void> => {
+    await sh(`cd "$1" && umask 000 && exec "${process.execPath}" bin/svc.cjs run --task go`, folder);
+  };
+  /** Another file in its place has another number. */
+  const caches = (folder: string): { mode: number; inode: bigint }[] =>
+    readdirSync(join(folder, 'dist'))
+      .filter((name) => name.endsWith('.cache'))
+      .map((name) => statSync(join(folder, 'dist', name), { bigint: true }))
+      .map(({ mode, ino }) => ({ mode: Number(mode) & 0o777, inode: ino }));
+
+  it('keeps it for everybody in a file that its owner alone may write, whatever the mask, and then has nothing to write', async () => {
+    const folder = freshFolder();
+    copyPrograms(folder);
+    cpSync(join(root, 'package.json'), join(folder, 'package.json'));
+    writeCapsule(folder);
+    await run(folder);
+    // The second one looks at what the first one has left.
+    await run(folder);
+    const kept = caches(folder);
+    expect(kept.map(({ mode }) => mode)).toEqual([0o644]);
+    await run(folder);
+    expect(caches(folder)).toEqual(kept);
+
+    // Another command adds what it has read.
+    const ps = `exec "${process.execPath}" "$1/bin/svc.cjs" ps`;
+    expect(await sh(ps, folder)).toMatchObject({ code: 0 });
+    const [{ inode } = { inode: 0n }] = caches(folder);
+    expect(inode).not.toBe(kept[0]?.inode);
+    await run(folder);
+    expect(await sh(ps, folder)).toMatchObject({ code: 0 });
+    expect(caches(folder)).toEqual([{ mode: 0o644, inode }]);
+
+    // A file that another build put there has another hash: what is kept of the old one is not run for it.
+    const file = join(folder, 'dist/late/svc-sessions-ps.cjs');
+    const { length } = readFileSync(file, 'latin1');
+    writeFileSync(file, `/*${'0'.repeat(16)}*/throw new Error("another build");`.padEnd(length));
+    expect((await sh(ps, folder)).stderr).toContain('another build');
+    cpSync(join(root, 'dist/late/svc-sessions-ps.cjs'), file);
+    expect(await sh(ps, folder)).toMatchObject({ code: 0 });
+  });
+
+  it('compiles it anew where the file is none of its own', async () => {
+    const folder = freshFolder();
+    copyPrograms(folder);
+    cpSync(join(root, 'package.json'), join(folder, 'package.json'));
+    writeCapsule(folder);
+    await run(folder);
+    const name = readdirSync(join(folder, 'dist')).find((each) => each.endsWith('.cache'));
+    const path = join(folder, 'dist', name ?? '');
+    const whole = readFileSync(path);
+    for (const damaged of ['', `${'3 3'.padEnd(20)}{]}abc`, whole.subarray(0, 5000)]) {
+      writeFileSync(path, damaged);
+      expect(await sh(`cd "$1" && exec "${process.execPath}" bin/svc.cjs run --task go`, folder)).toMatchObject({
+        code: 0,
+      });
+      expect(statSync(path).size).toBeGreaterThan(500_000);
+    }
+  });
 });
 
 it('svc says that it is to be installed again when a part of it is missing', async () => {
