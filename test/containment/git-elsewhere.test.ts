@@ -135,6 +135,10 @@ describe.each(sealed)('a repository whose data lies outside of the folder in $na
     expect(stderr).toContain(
       `warning[W-RUN-184]: git does not work in ./archive: "${folder}/repo/.git" does not say that ${folder}/archive is its working tree`,
     );
+    const why: unknown = expect.stringMatching(/^does not say that .* is its working tree/);
+    expect(JSON.parse(repositories.minute.ofSession('trace.jsonl').split('\n')[0] ?? '')).toMatchObject({
+      effective_grants: { project_folder: { closed_git: { path: `${folder}/repo/.git`, why } } },
+    });
   });
 
   it('takes hooks of a task with --write-git', async (context) => {

@@ -105,6 +105,16 @@ describe('the list of the grants of a session', () => {
     expect(grantedIn(line({ shell_allow: ['sh'] }), 'shell: { allow: [sh] }').rows[0]?.line).toBe(1);
   });
 
+  it.each([
+    [{ git: { path: '/repo/.git', writable: false, around: '/repo' } }, '/repo/.git, read; names of files in /repo'],
+    [{ git: { path: '/repo/.git', writable: true, around: null } }, '/repo/.git, read and write'],
+    [{ closed_git: { path: '/lent/objects', why: 'lends objects' } }, 'git does not work: /lent/objects lends objects'],
+    [{ git: 7, closed_git: [] }, undefined],
+  ])('says where git has its data from: %j', (given, what) => {
+    const { rows } = grantedIn(line({ project_folder: { path: '/repo/a', writable: false, ...given } }), '');
+    expect(rows.find(({ kind }) => kind === 'Repository')?.what).toBe(what);
+  });
+
   it('has a thousand rows at most, and says how many more there are', () => {
     const names = (kind: string): string[] => Array.from({ length: 500 }, (_, at) => `${kind}${at}`);
     const { rows } = grantedIn(line({ shell_allow: names('s'), spawn_allow: names('c'), env_allow: names('e') }), '');

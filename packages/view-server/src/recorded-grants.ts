@@ -3,7 +3,7 @@
 import { isFiniteNumber, type JsonObject, parseJsonObject } from '@svc/protocol/json-object.ts';
 import type { Granted } from '@svc/protocol/viewed-session.ts';
 import { shownBytes, shownCount } from '@svc/kit/shown-values.ts';
-import { objectIn, textsIn } from './rows/checked.ts';
+import { objectIn, textIn, textsIn } from './rows/checked.ts';
 
 /** Limit for each list of a scope, which anybody may have written. */
 const mostItems = 500;
@@ -57,7 +57,7 @@ export function grantedIn(line: string, manifest: string): Granted {
   const event = parseJsonObject(line) ?? {};
   const grants = objectIn(event['effective_grants']);
   const list = new GrantList(manifest.slice(0, longestManifest));
-  const { path: folder, writable, is_workdir: isWorkdir } = objectIn(grants['project_folder']);
+  const { path: folder, writable, is_workdir: isWorkdir, ...given } = objectIn(grants['project_folder']);
   const [scope] = namesIn([grants['filesystem_scope']]);
   const shell = namesIn(grants['shell_allow']);
   for (const name of shell) list.add('Command', name, ['shell', name], ['command', name]);
@@ -67,6 +67,8 @@ export function grantedIn(line: string, manifest: string): Granted {
       `${folder.slice(0, longestText)}, ${accessOf(writable)}`,
       null,
     );
+  const repository = repositoryOf(given);
+  if (repository !== null) list.add('Repository', repository, null);
   if (scope !== undefined) list.add('Files', `${scope} of the workdir alone`, ['filesystem', scope]);
   const preopens = objectsIn(grants['preopens']);
   for (const preopen of preopens) addPreopen(preopen, list);
@@ -135,6 +137,16 @@ class GrantList {
     this.#starts.set(section, start);
     return start;
   }
+}
+
+/** Where git has the data of the folder from, or why it has none; null where that lies in the folder. */
+function repositoryOf({ git, closed_git: closed }: JsonObject): string | null {
+  const { path, writable, around } = objectIn(git);
+  const { path: place, why } = objectIn(closed);
+  if (place !== undefined) return `git does not work: ${textIn(place, longestText)} ${textIn(why, longestText)}`;
+  if (path === undefined) return null;
+  const names = typeof around === 'string' ? `; names of files in ${textIn(around, longestText)}` : '';
+  return `${textIn(path, longestText)}, ${accessOf(writable)}${names}`;
 }
 
 function addPreopen(preopen: JsonObject, list: GrantList): void {

@@ -71,6 +71,8 @@ export interface ScopeObject extends FlagFields, ListFields {
     readonly keeps_git?: boolean;
     /** The data of its repository, if that lies elsewhere and programs have it, and the working tree around the folder, of which they see the names. */
     readonly git?: { readonly path: string; readonly writable: boolean; readonly around: string | null };
+    /** The place because of which git does not work there, and why, as the end of a sentence that begins with the place. */
+    readonly closed_git?: { readonly path: string; readonly why: string };
   };
 }
 

@@ -18,16 +18,27 @@ import type { PutAside } from '@svc/sandbox/made-repositories.ts';
 import type { OpenedFolder } from '@svc/sandbox/project-folder.ts';
 import type { GivenProject, ScopeGrant } from '../launch/running-capsule.ts';
 
+type ProjectOfScope = NonNullable<ScopeObject['project_folder']>;
+
 /** The folder as a session uses it, in the class of its programs. */
 export class GivenFolder implements GivenProject {
   readonly #folder: OpenedFolder;
   readonly #achieved: ContainmentClass;
   readonly #mayDelegate: boolean;
+  readonly #closedGit: ProjectOfScope['closed_git'];
 
-  constructor(folder: OpenedFolder, achieved: ContainmentClass, mayDelegate = false) {
+  constructor(
+    folder: OpenedFolder,
+    achieved: ContainmentClass,
+    {
+      mayDelegate = false,
+      closedGit,
+    }: { readonly mayDelegate?: boolean; readonly closedGit?: ProjectOfScope['closed_git'] } = {},
+  ) {
     this.#folder = folder;
     this.#achieved = achieved;
     this.#mayDelegate = mayDelegate;
+    this.#closedGit = closedGit;
   }
 
   readonly hides = (path: string): boolean => {
@@ -49,6 +60,7 @@ export class GivenFolder implements GivenProject {
         masked: places,
         ...(isWorkdir ? { is_workdir: true, keeps_git: keepsGit } : {}),
         ...(git === null ? {} : { git: { path: git.path, writable: git.writable, around: git.around } }),
+        ...(this.#closedGit === undefined ? {} : { closed_git: this.#closedGit }),
       },
     };
   }

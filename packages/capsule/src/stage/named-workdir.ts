@@ -59,7 +59,7 @@ export function openNamedWorkdir({
     clock: systemClock,
     uid: process.getuid?.() ?? 0,
   });
-  return new GivenFolder(folder, achieved, grants.spawnAllow.length > 0);
+  return new GivenFolder(folder, achieved, { mayDelegate: grants.spawnAllow.length > 0 });
 }
 
 /** The launch with the workdir that was named as its folder. Throws what `openNamedWorkdir` throws. */

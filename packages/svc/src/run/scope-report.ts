@@ -113,14 +113,15 @@ function projectFolder({ project_folder: folder }: ScopeObject): readonly Field[
       [
         isWorkdir ? `${path}, ${access}` : `${path}, as project/, ${access}`,
         ...folder.masked.map((masked) => `masked: ${masked}`),
-        ...gitLines(folder.git),
+        ...gitLines(folder),
         ...(keepsGit ? ['kept as it is: what git runs and obeys (--write-git opens it)'] : []),
       ],
     ],
   ];
 }
 
-function gitLines(git: NonNullable<ScopeObject['project_folder']>['git']): readonly string[] {
+function gitLines({ git, closed_git: closed }: NonNullable<ScopeObject['project_folder']>): readonly string[] {
+  if (closed !== undefined) return [`git does not work: ${closed.path} ${closed.why}`];
   if (git === undefined) return [];
   const data = `its repository: ${git.path}, ${git.writable ? 'read and write' : 'read only'}`;
   return git.around === null ? [data] : [data, `names of files in ${git.around}, and not their content`];

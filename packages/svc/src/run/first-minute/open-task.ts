@@ -98,7 +98,7 @@ export async function openTask(flags: TaskFlags, context: CommandContext, isRepo
       adhoc: {
         text,
         root,
-        project: new GivenFolder(project, achieved),
+        project: new GivenFolder(project, achieved, closedGit(git)),
         warnings: [...absentVariables(grants, env), ...(git?.warnings ?? [])],
       },
       ...(git === null ? {} : { env: { ...env, ...git.identity } }),
@@ -108,6 +108,13 @@ export async function openTask(flags: TaskFlags, context: CommandContext, isRepo
     firstRows: () => firstRows({ model, grants, folder, achieved }),
     adhoc: { refused, text, root, changes: () => project.changes() },
   };
+}
+
+/** What the scope says of it. */
+function closedGit(git: GitOfTask | null): ConstructorParameters<typeof GivenFolder>[2] {
+  if (git?.found.kind !== 'closed') return {};
+  const { place: path, why } = git.found;
+  return { closedGit: { path, why } };
 }
 
 function isWritable({ write, writeGit }: TaskFlags): boolean {
