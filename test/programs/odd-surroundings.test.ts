@@ -194,6 +194,14 @@ it('svc runs a manifest in a folder that it cannot write in, says where it keeps
   // So that svc prune --artifacts -g leaves what it needs.
   expect(JSON.parse(readFileSync(join(home, '.svc/projects.json'), 'utf8'))).toMatchObject({ projects: [place] });
   expect(await sh(`${program} run --replay`, folder)).toMatchObject({ code: 0 });
+  // As after an upgrade of svc.
+  const lock = join(place, 'svc.lock');
+  const recorded = readFileSync(lock, 'utf8');
+  writeFileSync(lock, recorded.replace(/[0-9a-f]{64}/, '0'.repeat(64)));
+  expect((await sh(`${program} run --task go`, folder)).stderr).toContain(
+    `\nhint: remove "${lock}", which the next run makes anew, to accept the change, or `,
+  );
+  writeFileSync(lock, recorded);
   chmodSync(capsule, 0o755);
   writeFileSync(
     join(capsule, 'svc.lock'),

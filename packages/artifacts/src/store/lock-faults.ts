@@ -10,6 +10,8 @@ interface LockHolder {
   readonly by: 'run' | 'frozen';
   /** The manifest as the user named it: hints repeat it. */
   readonly manifestFile?: string | undefined;
+  /** The folder of a lock that a run keeps elsewhere than beside the manifest, where no install would write it. */
+  readonly keptIn?: string | undefined;
 }
 
 /** What is held to the lock, and where it was found. */
@@ -37,6 +39,12 @@ export function lockMissing(manifestDir: string, manifestFile: string | undefine
   });
 }
 
+/** What accepts the artifacts that are there: the command that writes the lock anew, or a run that finds none. */
+function acceptance(holder: LockHolder): string {
+  if (holder.keptIn === undefined) return `run ${installCommand(holder)}`;
+  return `remove ${JSON.stringify(lockPath(holder.keptIn))}, which the next run makes anew,`;
+}
+
 /** The whole command that writes the lock anew. */
 function installCommand({ by, manifestFile = usualManifest }: LockHolder): string {
   return `${commandWith('svc install', manifestFile)}${withoutFrozen[by]}`;
@@ -52,7 +60,7 @@ function lockFault(lock: readonly LockedArtifact[], artifact: FoundOnDisk, holde
       codes[holder.by],
       `artifact ${spell(artifact)} has sha256 ${artifact.sha256} (${artifact.location}), but svc.lock records ${locked.sha256}`,
       {
-        hint: `run ${installCommand(holder)} to accept the change, or put back the artifact that svc.lock records`,
+        hint: `${acceptance(holder)} to accept the change, or put back the artifact that svc.lock records`,
       },
     );
   }
@@ -67,7 +75,7 @@ function lockFault(lock: readonly LockedArtifact[], artifact: FoundOnDisk, holde
   return new Diagnostic(
     codes[holder.by],
     `artifact ${spell(artifact)}${variant} has sha256 ${artifact.sha256} (${artifact.location}), but svc.lock records ${recorded} for it`,
-    { hint: `run ${installCommand(holder)} to bring svc.lock up to date with the manifest${upgraded}` },
+    { hint: `${acceptance(holder)} to bring svc.lock up to date with the manifest${upgraded}` },
   );
 }
 

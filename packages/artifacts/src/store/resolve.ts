@@ -61,8 +61,9 @@ export async function resolveArtifacts(request: ResolveRequest): Promise<readonl
   const lock = request.lock === 'hold' ? await lockOfRun(request.lockDirectory ?? request.manifestDir, found) : frozen;
   if (lock === null || recordsAll(lock, found)) return artifacts;
   const { lockFaults } = await import('./lock-faults.ts');
-  const { manifestFile } = request;
-  refuse(lockFaults(lock, found, { by: request.lock === 'frozen' ? 'frozen' : 'run', manifestFile }));
+  const { manifestFile, manifestDir, lockDirectory: keptIn = manifestDir } = request;
+  const holder = request.lock === 'frozen' ? ({ by: 'frozen' } as const) : ({ by: 'run' } as const);
+  refuse(lockFaults(lock, found, { ...holder, manifestFile, ...(keptIn === manifestDir ? {} : { keptIn }) }));
   return artifacts;
 }
 
