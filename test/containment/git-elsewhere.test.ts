@@ -14,6 +14,12 @@ afterEach(async () => {
   for (const each of opened.splice(0)) await each.dispose();
 });
 
+/** So that git compares neither owners nor other times. */
+const steady = [
+  ['core.checkStat', 'minimal'],
+  ['core.trustctime', 'false'],
+] as const;
+
 /** Repositories of Kim: one with folders below its top and a second working tree, and one with it as a submodule. */
 class Repositories {
   readonly minute: FirstMinute;
@@ -28,11 +34,7 @@ class Repositories {
     this.minute.write({ 'repo/pkg/a/f': 'f\n', 'repo/secret': 'SECRET\n', 'repo/.gitignore': 'out\n' });
     this.git('.', 'init', '-q', '-b', 'main', 'repo');
     // The tests give the files to another user after git has recorded owner and times.
-    for (const [key, value] of [
-      ['core.checkStat', 'minimal'],
-      ['core.trustctime', 'false'],
-    ] as const)
-      this.git('repo', 'config', key, value);
+    for (const [key, value] of steady) this.git('repo', 'config', key, value);
     for (const file of ['pkg/a/f', 'secret', '.gitignore'])
       utimesSync(join(this.minute.folder, 'repo', file), 1e9, 1e9);
     this.git('repo', 'add', '.');
@@ -89,6 +91,24 @@ describe.each(sealed)('a repository whose data lies outside of the folder in $na
       `${folder === 'repo/pkg/a' ? 'pkg/a/' : ''}new\n${folder === 'repo/pkg/a' ? '' : ''}`,
     );
     expect(repositories.git(folder, 'status', '--short')).toBe('');
+  });
+
+  it('takes commits in a folder beside a submodule', async (context) => {
+    const repositories = new Repositories(context, setup);
+    repositories.minute.write({ 'super/docs/f': 'f\n' });
+    for (const file of ['docs/f', 'sub/pkg/a/f', 'sub/secret', 'sub/.gitignore'])
+      utimesSync(join(repositories.minute.folder, 'super', file), 1e9, 1e9);
+    for (const at of ['super', 'super/sub'])
+      for (const [key, value] of steady) repositories.git(at, 'config', key, value);
+    repositories.git('super/sub', 'update-index', '-q', '--refresh');
+    repositories.git('super', 'add', '.');
+    repositories.git('super', 'commit', '-qm', 'One');
+    await repositories.task(context, 'super/docs', {
+      commands: ['git status --short; echo x > new && git add new && git commit -qm Two && git log --format=%s'],
+      args: write,
+    });
+    expect(told(repositories.minute)[0]).toMatch(/^exit code: 0\nstdout:\nTwo\nOne\nstderr: \(empty\)/);
+    expect(repositories.git('super', 'show', '--name-only', '--format=')).toBe('docs/new\n');
   });
 
   it('stays as it is without --write, and shows the names around the folder and no content', async (context) => {

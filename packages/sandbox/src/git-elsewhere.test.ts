@@ -1,5 +1,14 @@
 import { execFileSync } from 'node:child_process';
-import { mkdirSync, mkdtempSync, readFileSync, realpathSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import {
+  appendFileSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  realpathSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
@@ -71,6 +80,24 @@ describe('the data of a repository outside of a folder', () => {
     git('repo', 'worktree', 'add', '-q', '../tree');
     mkdirSync(join(base, 'tree/b'));
     expect(found('tree/b')).toBe('/repo/.git /tree /tree/.gitignore');
+  });
+
+  it('comes with what names the submodules beside a folder, and with no other file', () => {
+    git('.', 'init', '-q', 'super');
+    git('super', 'submodule', '--quiet', 'add', '../repo', 'libs/one');
+    git('super', 'submodule', '--quiet', 'add', '../repo', 'docs/two');
+    mkdirSync(join(base, 'super/libs/key'));
+    writeFileSync(join(base, 'super/libs/key/.git'), 'secret\n');
+    symlinkSync(base, join(base, 'super/out'));
+    mkdirSync(join(base, 'key'));
+    writeFileSync(join(base, 'key/.git'), 'gitdir: x\n');
+    const more = ['libs/key', 'out/key', '../key', '/etc', '.', ''].map(
+      (path) => `[submodule "x${path}"]\n\tpath = ${path}\n`,
+    );
+    appendFileSync(join(base, 'super/.gitmodules'), more.join(''));
+    expect(found('super/docs')).toBe(
+      '/super/.git /super /super/.gitmodules /super/libs/one/.git /super/libs/one/.gitignore',
+    );
   });
 
   it('does not work where another repository lends objects, until they are taken over', () => {

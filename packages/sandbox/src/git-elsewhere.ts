@@ -20,7 +20,7 @@ export interface GitElsewhere {
   readonly data: string;
   /** The working tree around the folder, of which git has to see what is there; null where the folder is the whole of it. */
   readonly around: string | null;
-  /** Files of the working tree, above the folder, by which git treats files in it. */
+  /** Files of the working tree outside of the folder: by which git treats files in it, and by which it finds submodules. */
   readonly reads: readonly string[];
 }
 
@@ -119,7 +119,12 @@ function judge(folder: string, top: string, found: GitData | Closed, question: G
   if (stranger !== undefined) return closed({ place: stranger, why: 'belongs to another user' });
   return {
     kind: 'elsewhere',
-    git: { directory, data, around, reads: around === null ? [] : treatingFiles(folder, around) },
+    git: {
+      directory,
+      data,
+      around,
+      reads: around === null ? [] : [...treatingFiles(folder, around), ...submoduleFiles(folder, around)],
+    },
   };
 }
 
@@ -173,11 +178,35 @@ function hidesRoot(folder: string): string | null {
 function treatingFiles(folder: string, top: string): readonly string[] {
   const files: string[] = [];
   for (let above = dirname(folder); isBeneath(top, above); above = dirname(above)) {
-    const here = treating.map((name) => join(above, name));
-    files.push(...here.filter((file) => lstatSync(file, { throwIfNoEntry: false })?.isFile() === true));
+    files.push(...treatingIn(above));
     if (above === top) break;
   }
   return files;
+}
+
+function treatingIn(directory: string): readonly string[] {
+  const here = treating.map((name) => join(directory, name));
+  return here.filter((file) => lstatSync(file, { throwIfNoEntry: false })?.isFile() === true);
+}
+
+const mostSubmodules = 256;
+
+/** The files `.git` of submodules beside the folder, without which git gives up, and what treats files there. */
+function submoduleFiles(folder: string, top: string): readonly string[] {
+  const trees = [top];
+  for (const tree of trees) {
+    const named = parseGitConfig(smallText(join(tree, '.gitmodules')) ?? '').filter(({ key }) =>
+      /^submodule\..*\.path$/s.test(key),
+    );
+    for (const { value } of named) {
+      const place = resolve(tree, value);
+      const isOne = place !== tree && isBeneath(tree, place) && realOrNull(place) === place && !trees.includes(place);
+      if (isOne && trees.length <= mostSubmodules) trees.push(place);
+    }
+  }
+  const beside = trees.filter((tree) => tree !== top && !isBeneath(folder, tree));
+  const found = beside.filter((tree) => smallText(join(tree, '.git'))?.startsWith('gitdir: ') === true);
+  return found.flatMap((tree) => [join(tree, '.git')].concat(treatingIn(tree)));
 }
 
 function isRepository(directory: string): boolean {
