@@ -85,7 +85,9 @@ describe('a granted host beyond the proxy of this machine', () => {
     const got = await exchange({ port: fixture.port, bytes: [connectBytes('a.example:443')] });
     const why = `the proxy 127.0.0.1:${proxy.port} does not connect to a.example:443 (407)`;
     expect(got).toMatch(/^HTTP\/1\.1 502 /);
-    expect(got).toContain(`https://a.example cannot be reached: ${why}.`);
+    const reason = `https://a.example cannot be reached: ${why}.`;
+    expect(got).toContain(reason);
+    expect(fixture.decisions).toEqual([{ destination: 'https://a.example', verdict: 'failed', reason }]);
   });
 
   it.each(['HTTPS_PROXY', 'HTTP_PROXY'])('fails where the proxy of %s is not there', async (name) => {

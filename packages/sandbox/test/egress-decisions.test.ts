@@ -343,7 +343,9 @@ describe('a host that is granted and cannot be reached', () => {
     const { status, body } = parseResponse(
       await exchange({ port: proxy.port, bytes: [connectBytes('a.example:443')] }),
     );
-    expect([status, body]).toEqual([502, 'https://a.example cannot be reached: nothing listens there.\n']);
+    const reason = 'https://a.example cannot be reached: nothing listens there.';
+    expect([status, body]).toEqual([502, `${reason}\n`]);
+    expect(proxy.decisions).toEqual([{ destination: 'https://a.example', verdict: 'failed', reason }]);
   });
 
   it('has a name server that never answers: 504', async () => {

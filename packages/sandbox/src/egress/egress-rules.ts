@@ -17,7 +17,7 @@ export type Connect = (to: { readonly address: string; readonly port: number }) 
 export interface EgressDecision {
   /** In the spelling of `capabilities.network.allow`; null when the request named none that could be read. */
   readonly destination: string | null;
-  /** `failed`: granted, but its host has no address. */
+  /** `failed`: granted, but not reached. */
   readonly verdict: 'allowed' | 'refused' | 'failed';
   /** A sentence for a person; null when it was allowed. */
   readonly reason: string | null;

@@ -36,14 +36,15 @@ export async function openUpstream(target: ProxyTarget, rules: EgressRules, gone
     decided('refused', reason);
     return refuse(403, reason);
   }
-  const signal = AbortSignal.any([gone, AbortSignal.timeout(rules.limits.connectMs)]);
-  const proxy = rules.proxyFor?.(new URL(name)) ?? null;
-  if (proxy !== null) {
-    decided('allowed', null);
-    const opening = await openBeyond(target, { proxy, connect: rules.connect, signal });
+  const settled = (opening: Opening): Opening => {
+    if (opening.kind !== 'open' && !gone.aborted) decided('failed', opening.text);
+    else decided('allowed', null);
     if (opening.kind === 'open') rules.onConnection?.(destination, opening.socket);
     return opening;
-  }
+  };
+  const signal = AbortSignal.any([gone, AbortSignal.timeout(rules.limits.connectMs)]);
+  const proxy = rules.proxyFor?.(new URL(name)) ?? null;
+  if (proxy !== null) return settled(await openBeyond(target, { proxy, connect: rules.connect, signal }));
   const { allow, resolver, connect } = rules;
   const mayReach = (inner: NetworkDestination): boolean => isCovered(allow, inner);
   const faultOf = (address: string): string | undefined => addressFault(mayReach, destination, address);
@@ -59,16 +60,14 @@ export async function openUpstream(target: ProxyTarget, rules: EgressRules, gone
     decided('refused', reason);
     return refuse(403, reason);
   }
-  decided('allowed', null);
   const { addresses } = checked;
   const dialed = await dial({ addresses, port: destination.port, connect, signal });
-  if (dialed.kind === 'connected') {
-    rules.onConnection?.(destination, dialed.socket);
-    return { kind: 'open', socket: dialed.socket };
-  }
-  return signal.aborted
-    ? tooSlow(name)
-    : refuse(502, `${name} cannot be reached: ${networkReason({ code: dialed.reason })}.`);
+  if (dialed.kind === 'connected') return settled({ kind: 'open', socket: dialed.socket });
+  return settled(
+    signal.aborted
+      ? tooSlow(name)
+      : refuse(502, `${name} cannot be reached: ${networkReason({ code: dialed.reason })}.`),
+  );
 }
 
 interface BeyondRequest {

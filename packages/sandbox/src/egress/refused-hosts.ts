@@ -1,4 +1,4 @@
-/** Remembers which hosts a proxy refused to a program, until the result of its work names them. */
+/** Remembers which hosts a proxy refused to a program or did not reach for it, until the result of its work names them. */
 
 import { shortened } from '@svc/kit/diagnostics/printable.ts';
 import type { EgressDecision } from './egress-rules.ts';
@@ -13,16 +13,18 @@ export class RefusedHosts {
 
   add({ destination, verdict, reason }: EgressDecision): void {
     const place = destination ?? 'a place that its request did not name';
-    if (verdict !== 'refused' || this.#reasons.has(place)) return;
+    if (verdict === 'allowed' || this.#reasons.has(place)) return;
+    const what = verdict === 'refused' ? 'svc did not let it connect' : 'svc could not connect it';
     if (this.#reasons.size === mostHosts) this.#more += 1;
-    else this.#reasons.set(place, shortened(reason ?? place, longestReason));
+    else this.#reasons.set(place, `${what}: ${shortened(reason ?? place, longestReason)}`);
   }
 
   /** A sentence for each, which it forgets. */
   take(): readonly string[] {
-    const reasons = [...this.#reasons.values(), ...(this.#more === 0 ? [] : [`${this.#more} more refusals`])];
+    const more = this.#more === 0 ? [] : [`${this.#more} more places were refused or could not be reached`];
+    const reasons = [...this.#reasons.values(), ...more];
     this.#reasons.clear();
     this.#more = 0;
-    return reasons.map((reason) => `svc did not let it connect: ${reason}`);
+    return reasons;
   }
 }
