@@ -20,6 +20,8 @@ const mostListed = 10_000;
 /** Limit for all pages together; one alone is no longer than a message. */
 const mostListedLength = 16 * 1024 * 1024;
 const longestError = 2000;
+/** Of the words of a failed call, in which paths are looked for. */
+const mostExplained = 4096;
 /** Of JSON-RPC. */
 const methodNotFound = -32601;
 
@@ -67,6 +69,7 @@ export class ServerConnection {
   readonly #client: Sdk.Client;
   readonly #transport: LaunchedTransport;
   readonly #launched: LaunchedProcess;
+  readonly #hiddenIn: HiddenIn;
 
   /** The SDK is loaded with the first server: a capsule without one pays nothing for it. */
   static async open(settings: ConnectionSettings): Promise<ServerConnection> {
@@ -76,6 +79,7 @@ export class ServerConnection {
   private constructor(sdk: typeof Sdk, settings: ConnectionSettings) {
     this.#sdk = sdk;
     this.#launched = settings.launched;
+    this.#hiddenIn = settings.hiddenIn;
     this.#transport = new LaunchedTransport({ ...settings, sdk });
     // No capability is declared, so sampling, elicitation and roots are refused.
     this.#client = new sdk.Client({ name: 'svc', version: settings.version }, { capabilities: {} });
@@ -89,6 +93,12 @@ export class ServerConnection {
   takeRefused(): string {
     const refused = this.#launched.takeRefusedHosts?.() ?? [];
     return refused.map((sentence) => `\n[${sentence}]`).join('');
+  }
+
+  /** A line of ours for each path that the words of a failed call name and that is hidden from its process; empty for none. */
+  hiddenIn(words: string): string {
+    const told = this.#hiddenIn(words.slice(-mostExplained), this.#launched.hides)?.split('\n') ?? [];
+    return told.map((line) => `\n[${line}]`).join('');
   }
 
   async initialize({ signal, timeoutMs }: RequestLimits): Promise<ServerAnswer<null>> {

@@ -190,6 +190,23 @@ describe('the server of an artifact', () => {
     expect(launcher.requests).toHaveLength(1);
   });
 
+  it('has what a failed call names and is hidden from it below the words of that call alone', async () => {
+    const answers = unlike(({ id, params }, process) => {
+      const isError = (params as { arguments: { text: string } }).arguments.text !== 'hi';
+      process.write({ id, result: { content: [{ type: 'text', text: 'no /opt/sdk/x' }], isError } });
+    });
+    const hides = (path: string): boolean => path === '/opt/sdk/x';
+    const launcher = new FakeLauncher(() => Object.assign(new FakeProcess(answers), { hides }));
+    const server = serverOver(launcher, {
+      hiddenIn: (said, isHidden) => (said === 'no /opt/sdk/x' && isHidden?.('/opt/sdk/x') === true ? 'one\ntwo' : null),
+    });
+    expect(await server.call({ ...call('echo'), args: { text: 'fail' } })).toEqual(
+      failed('no /opt/sdk/x\n[one]\n[two]'),
+    );
+    expect(await server.call(call('echo'))).toEqual(passed('no /opt/sdk/x'));
+    await server.close();
+  });
+
   it('ends when the session ends during its launch', async () => {
     let launch: (process: FakeProcess) => void = () => {};
     const launched = new Promise<FakeProcess>((resolve) => {

@@ -115,8 +115,10 @@ export class ToolServer {
     const mute = answer.value.isError ? `the server of ${name} says that it failed, and not why` : '';
     const { text, truncated } = await this.#shown(contentOf(answer.value) || mute, tool);
     const note = change === null ? '' : `\n[the server of ${name} lists other tools than before: ${change}]`;
-    const status = answer.value.isError ? 'failed' : 'passed';
-    return { status, content: `${text}${note}${connection.takeRefused()}`, exitCode: null, truncated };
+    const [status, hidden] = answer.value.isError
+      ? (['failed', connection.hiddenIn(text)] as const)
+      : (['passed', ''] as const);
+    return { status, content: `${text}${note}${hidden}${connection.takeRefused()}`, exitCode: null, truncated };
   }
 
   /** Gets ready for a start and starts nothing. */
