@@ -125,7 +125,7 @@ export const journalCodes = {
   'E-RUN-067': {
     title: 'the components of a session cannot be run again',
     explanation:
-      'svc run --replay --components runs drivers, tools and hooks that are components again over what their imports were answered when the session was recorded, and reaches nothing itself. The journal of this session has none of that: trace.components was not true, or no component was called. Without --components the session can be replayed all the same.',
+      'svc run --replay --components runs drivers, tools and hooks that are components again, with the answers that their imports got when the session was recorded, and reaches nothing itself. The journal of this session has no such answers: trace.components was not true, or no component was called. Without --components the session can be replayed all the same.',
   },
   'W-RUN-066': {
     title: 'calls of components were served and not run again',

@@ -49,7 +49,7 @@ export function restoreCommand(context: CommandContext): Command {
 
 function stateCommand({ name, state, description }: StateCommand, context: CommandContext): Command {
   const command = new Command(name).description(description).argument('<ref>', '<name>@<version>');
-  const help = `why, in at most ${longestReason} characters: everybody concerned reads it`;
+  const help = `why, in at most ${longestReason} characters: everybody who uses the version reads it`;
   if (state === 'active') command.option('--reason <text>', help, reasonOf);
   else command.requiredOption('--reason <text>', help, reasonOf);
   return command

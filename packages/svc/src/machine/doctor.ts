@@ -20,7 +20,7 @@ import { jsonLine, joined, say, type Shown } from '@svc/terminal/screen/shown.ts
 export function doctorCommand(context: CommandContext): Command {
   return new Command('doctor')
     .description('Tell what this host offers, whether its containment holds, or which programs work in it.')
-    .option('--containment', 'make attempts to break out of containment and say what became of them')
+    .option('--containment', 'make attempts to break out of containment and say how each ended')
     .option('--programs', 'try the programs that are installed, as commands of a capsule, and say what works')
     .option('--json', 'write one JSON object per line')
     .action(async (options: DoctorOptions, command: Command) => {

@@ -28,7 +28,7 @@ import { firstTraceDifference, type TraceDifference, type TraceLine } from './tr
 interface ReplayOptions {
   readonly manifest: string;
   readonly json?: boolean;
-  /** Whether components are run again, over what their imports were answered. */
+  /** Whether components run again too, with the recorded answers of their imports. */
   readonly components?: boolean;
 }
 

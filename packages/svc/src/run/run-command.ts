@@ -42,7 +42,7 @@ export function runCommand(context: CommandContext): Command {
     .option('--offline', 'never fetch an artifact')
     .addOption(new Option('--containment <class>', 'raise the containment floor').choices(containmentClasses))
     .option('--replay [session]', 'run a recorded session again, reaching nothing: the newest, or the one named')
-    .option('--components', 'with --replay: run its components again too, over what their imports were answered')
+    .option('--components', 'with --replay: run its components again too, with the recorded answers of their imports')
     .addOption(new Option('--capture <level>', 'what is recorded beside the trace').choices(captureLevels))
     .option('--explain-scope', 'print what the capsule would be granted and what contains it, and start nothing')
     .option('-v, --verbose', 'print the workdir, the manifest, the driver and the skills too')

@@ -24,7 +24,9 @@ interface DiffOptions extends WorkspaceOption {
 /** `svc trace diff <a> [b]` */
 export function diffCommand(context: CommandContext): Command {
   return new Command('diff')
-    .description('Say where two sessions differ; of one, why the prompt cache could not hold between its requests.')
+    .description(
+      'Say where two sessions differ; for one session, why the prompt cache could not hold between its requests.',
+    )
     .argument('<a>', sessionHelp.replace('; the newest when absent', ''))
     .argument('[b]', 'another session; without it the requests of the first are compared with each other')
     .option(manifestFlag, manifestHelp, './svc.yaml')
