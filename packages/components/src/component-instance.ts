@@ -218,7 +218,10 @@ export class ComponentInstance implements Instance {
   }
 
   async #answerRemote({ request }: Extract<GuestMessage, { readonly kind: 'remote' }>): Promise<void> {
-    const value = await this.#http.answer(request);
+    const answer = this.#http.answer(request);
+    // Nobody waits for that.
+    if (request.operation === 'close') return;
+    const value = await answer;
     if (this.#fault === null) this.#process?.send({ kind: 'answer', value });
   }
 

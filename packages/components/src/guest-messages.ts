@@ -62,7 +62,9 @@ function isRemoteRequest(request: Fields): boolean {
     case 'read':
       return isNumber(request['exchange']) && typeof request['wait'] === 'boolean';
     case 'wait':
-      return isListOf(request['waits'], isWait) && isLimit(request['timeoutMs']);
+      return (
+        isListOf(request['waits'], isWait) && isLimit(request['timeoutMs']) && typeof request['takes'] === 'boolean'
+      );
     default:
       return false;
   }

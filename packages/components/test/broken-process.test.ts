@@ -77,7 +77,8 @@ describe('a component’s process that was taken over', () => {
     { kind: 'remote', request: { operation: 'open' } },
     { kind: 'remote', request: open },
     { kind: 'remote', request: { operation: 'write', exchange: 1, bytes: [1] } },
-    { kind: 'remote', request: { operation: 'wait', waits: [null], timeoutMs: null } },
+    { kind: 'remote', request: { operation: 'wait', waits: [null], timeoutMs: null, takes: true } },
+    { kind: 'remote', request: { operation: 'wait', waits: [], timeoutMs: null } },
     { kind: 'remote', request: { operation: 'constructor' } },
   ])('ends alone when it sends %j', async (message) => {
     await expect(compileIn(encodeMessage(message))).rejects.toMatchObject({

@@ -2,10 +2,11 @@ import { once } from 'node:events';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
 
 import type { Component, ComponentGrants } from '../src/component.ts';
 import { type ComponentHost, createComponentHost } from '../src/component-host.ts';
+import { OutboundHttp } from '../src/outbound/outbound-http.ts';
 import { Secret } from '@svc/kit/diagnostics/secret.ts';
 import { closedPort } from '../../../test/support/closed-port.ts';
 import { fixtureComponent } from './support/fixture-component.ts';
@@ -81,6 +82,18 @@ describe('a request of a component', () => {
     const [{ headers: arrived, ...rest }] = seen as [Seen];
     expect(rest).toEqual({ method: 'POST', url: '/a?b=c', body: 'text' });
     expect([arrived.host, arrived['content-length'], arrived['x-more']]).toEqual([authority, '4', 'a, b']);
+  });
+
+  it('brings its head and the first of its body back in one message', async () => {
+    await openTool();
+    const asked = vi.spyOn(OutboundHttp.prototype, 'answer');
+    try {
+      for (let round = 0; round < 2; round += 1) expect(await request({})).toEqual({ status: 200, body: 'fine' });
+      const operations = asked.mock.calls.map(([{ operation }]) => operation);
+      expect(operations.slice(4)).toEqual(['open', 'wait', 'read', 'close']);
+    } finally {
+      asked.mockRestore();
+    }
   });
 
   it('sends a body in pieces after its head', async () => {

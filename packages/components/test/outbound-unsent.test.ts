@@ -58,12 +58,17 @@ async function openTo(port: number): Promise<{ readonly http: OutboundHttp; read
     body: { bytes: new Uint8Array(0), finished: false },
   })) as RemoteAnswers['open'];
   if (opened.kind === 'refused') throw new Error(`it is permitted: ${opened.error.tag}`);
-  await http.answer({ operation: 'wait', waits: [{ exchange: opened.exchange, event: 'head' }], timeoutMs: null });
+  await http.answer({
+    operation: 'wait',
+    waits: [{ exchange: opened.exchange, event: 'head' }],
+    timeoutMs: null,
+    takes: false,
+  });
   return { http, exchange: opened.exchange };
 }
 
 async function answered(http: OutboundHttp, exchange: number): Promise<void> {
-  await http.answer({ operation: 'wait', waits: [{ exchange, event: 'body' }], timeoutMs: null });
+  await http.answer({ operation: 'wait', waits: [{ exchange, event: 'body' }], timeoutMs: null, takes: false });
 }
 
 it('OutboundHttp waits with a body whose server takes nothing, however often it answers', async () => {

@@ -28,7 +28,7 @@ function timer(ms: number, room: WaitingRoom): Readiness {
   return { dueAt, isReady: () => dueAt <= room.now() };
 }
 
-const remote: Readiness = { isReady: () => false, remote: { exchange: 1, event: 'body' } };
+const remote: Readiness = { isReady: () => false, remote: { exchange: 1, event: 'body', keep: () => {} } };
 
 function poll(room: WaitingRoom, ...readiness: readonly Readiness[]): number[] {
   return Array.from(

@@ -1,7 +1,7 @@
 /** Lets a component wait for what becomes ready, and gives it errors of streams (`wasi:io`). */
 
 import { longestTimerMs } from '@svc/kit/units.ts';
-import type { RemoteWait } from '../outbound/remote-messages.ts';
+import type { Arrival, RemoteWait } from '../outbound/remote-messages.ts';
 import { HostObject } from './retained.ts';
 
 /** `wasi:io`: what a stream or a pollable does is left to what stands behind it. */
@@ -28,7 +28,13 @@ export interface Readiness {
   /** When it will be ready by itself, in nanoseconds of the monotonic clock. */
   readonly dueAt?: bigint;
   /** What the session is to be asked about. */
-  readonly remote?: RemoteWait;
+  readonly remote?: GuestWait;
+}
+
+/** A wait for something that the session has. */
+export interface GuestWait extends RemoteWait {
+  /** Receives what comes of it together with the end of the wait. */
+  readonly keep: (arrival: Arrival) => void;
 }
 
 /** At once: the same may be named any number of times. */
@@ -41,7 +47,7 @@ export interface WaitingRoom {
   now(): bigint;
   sleep(ms: number): void;
   /** Indexes of the waits that are over; none when the time is. Forever when `timeoutMs` is null. */
-  awaitRemote(waits: readonly RemoteWait[], timeoutMs: number | null): readonly number[];
+  awaitRemote(waits: readonly GuestWait[], timeoutMs: number | null): readonly number[];
 }
 
 export class Pollable extends HostObject {

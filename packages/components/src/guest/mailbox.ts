@@ -39,6 +39,11 @@ export class Mailbox {
     return this.#answer() as RemoteAnswers[Request['operation']];
   }
 
+  /** Lets go of an exchange. Its number is never given again, and nothing is answered. */
+  closeRemote(exchange: number): void {
+    this.send({ kind: 'remote', request: { operation: 'close', exchange } });
+  }
+
   #answer(): unknown {
     const message = this.next();
     if (message.kind !== 'answer') throw new Error(`expected an answer and received ${message.kind}`);

@@ -25,7 +25,12 @@ export function offeredImports(mailbox: Mailbox, { directories, env, seed, outpu
   const room: WaitingRoom = {
     now: () => process.hrtime.bigint(),
     sleep: (ms) => mailbox.sleep(ms),
-    awaitRemote: (waits, timeoutMs) => mailbox.askRemote({ operation: 'wait', waits, timeoutMs }),
+    awaitRemote: (waits, timeoutMs) => {
+      const asked = waits.map(({ exchange, event }) => ({ exchange, event }));
+      const { over, arrival } = mailbox.askRemote({ operation: 'wait', waits: asked, timeoutMs, takes: true });
+      if (arrival !== null) waits[over[0] ?? 0]?.keep(arrival);
+      return over;
+    },
   };
   return {
     'wasi:io/error': { Error: IoError },

@@ -67,7 +67,7 @@ export class LivePorts {
     });
     if (opened.kind === 'refused') throw connectionFailure(origin, opened.error);
     const { exchange } = opened;
-    await this.#ask({ operation: 'wait', waits: [{ exchange, event: 'head' }], timeoutMs: null });
+    await this.#ask({ operation: 'wait', waits: [{ exchange, event: 'head' }], timeoutMs: null, takes: false });
     const head = await this.#ask({ operation: 'head', exchange });
     if (head.kind === 'arrived') return this.#responseOf(exchange, head);
     void this.#http.answer({ operation: 'close', exchange });
@@ -92,19 +92,24 @@ export class LivePorts {
 
   /** Mostly only the end of the body is left, which comes at once: behind it the connection serves the next request. */
   async #release(exchange: number, isOver: boolean): Promise<void> {
-    const waits = [{ exchange, event: 'body' }] as const;
-    if (!isOver && (await this.#ask({ operation: 'wait', waits, timeoutMs: endsWithinMs })).length > 0) {
+    if (!isOver && (await this.#isThere(exchange, endsWithinMs))) {
       await this.#ask({ operation: 'read', exchange, wait: false });
     }
     await this.#ask({ operation: 'close', exchange });
+  }
+
+  /** Whether more of the body has come by then, or its end. */
+  async #isThere(exchange: number, timeoutMs: number): Promise<boolean> {
+    const waits = [{ exchange, event: 'body' }] as const;
+    const { over } = await this.#ask({ operation: 'wait', waits, timeoutMs, takes: false });
+    return over.length > 0;
   }
 
   /** The next bytes, null at the end. */
   async #read(exchange: number, patienceMs: number | null): Promise<Uint8Array | null | 'late'> {
     if (patienceMs !== null) {
       const timeoutMs = Math.min(patienceMs, longestTimerMs);
-      const ready = await this.#ask({ operation: 'wait', waits: [{ exchange, event: 'body' }], timeoutMs });
-      if (ready.length === 0) return 'late';
+      if (!(await this.#isThere(exchange, timeoutMs))) return 'late';
     }
     const answer = await this.#ask({ operation: 'read', exchange, wait: true });
     if (answer.kind === 'failed') throw broken(answer.error);

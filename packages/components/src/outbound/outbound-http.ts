@@ -3,7 +3,7 @@
 import type { Connections } from '@svc/kit/net/connections.ts';
 import type { HostResolver } from '@svc/kit/net/resolver.ts';
 import { OutboundExchange } from './outbound-exchange.ts';
-import type { RemoteAnswers, RemoteRequest, RemoteWait } from './remote-messages.ts';
+import type { Arrival, RemoteAnswers, RemoteRequest, RemoteWait } from './remote-messages.ts';
 import { type HttpGrants, planRequest } from './request-plan.ts';
 
 const mostExchanges = 64;
@@ -47,7 +47,7 @@ export class OutboundHttp {
       case 'read':
         return this.#read(this.#exchange(request.exchange), request.wait);
       case 'wait':
-        return this.#wait(request.waits, request.timeoutMs);
+        return this.#wait(request);
       case 'close':
         return this.#close(request.exchange);
     }
@@ -83,7 +83,23 @@ export class OutboundHttp {
     }
   }
 
-  async #wait(waits: readonly RemoteWait[], timeoutMs: number | null): Promise<readonly number[]> {
+  async #wait(request: Extract<RemoteRequest, { readonly operation: 'wait' }>): Promise<RemoteAnswers['wait']> {
+    const { waits, timeoutMs, takes } = request;
+    const over = await this.#over(waits, timeoutMs);
+    const [first] = over;
+    const wait = first === undefined ? undefined : waits[first];
+    return { over, arrival: takes && wait !== undefined ? this.#arrival(wait) : null };
+  }
+
+  #arrival({ exchange: number, event }: RemoteWait): Arrival {
+    const exchange = this.#exchange(number);
+    const head = event === 'head' ? { head: exchange.head() } : {};
+    if (head.head !== undefined && head.head.kind !== 'arrived') return { exchange: number, ...head };
+    const read = exchange.read();
+    return { exchange: number, ...head, ...(read.kind === 'pending' ? {} : { read }) };
+  }
+
+  async #over(waits: readonly RemoteWait[], timeoutMs: number | null): Promise<readonly number[]> {
     const watched = waits.map(({ exchange, event }) => ({ exchange: this.#exchange(exchange), event }));
     const over = (): number[] =>
       watched.flatMap(({ exchange, event }, index) => (exchange.isReady(event) ? [index] : []));

@@ -58,7 +58,13 @@ export type RemoteRequest =
   | { readonly operation: 'finish'; readonly exchange: number }
   | { readonly operation: 'head'; readonly exchange: number }
   | { readonly operation: 'read'; readonly exchange: number; readonly wait: boolean }
-  | { readonly operation: 'wait'; readonly waits: readonly RemoteWait[]; readonly timeoutMs: number | null }
+  | {
+      readonly operation: 'wait';
+      readonly waits: readonly RemoteWait[];
+      readonly timeoutMs: number | null;
+      /** Whether the answer brings what has come with it: nothing else would bring it again. */
+      readonly takes: boolean;
+    }
   | { readonly operation: 'close'; readonly exchange: number };
 
 export interface RemoteAnswers {
@@ -67,9 +73,23 @@ export interface RemoteAnswers {
   readonly finish: WriteAnswer;
   readonly head: HeadAnswer;
   readonly read: ReadAnswer;
-  /** Indexes of the waits that are over. */
-  readonly wait: readonly number[];
+  readonly wait: WaitAnswer;
   readonly close: null;
+}
+
+export interface WaitAnswer {
+  /** Indexes of the waits that are over. */
+  readonly over: readonly number[];
+  /** Of the first of them. */
+  readonly arrival: Arrival | null;
+}
+
+/** What would have been asked for next. */
+export interface Arrival {
+  readonly exchange: number;
+  readonly head?: HeadAnswer;
+  /** Of the body as much as is there, once the head is known. */
+  readonly read?: ReadAnswer;
 }
 
 /** A refused request has no exchange: nothing is kept for it. */

@@ -59,7 +59,7 @@ export async function get(http: OutboundHttp, url: string): Promise<number | Htt
   })) as RemoteAnswers['open'];
   if (opened.kind === 'refused') return opened.error;
   const { exchange } = opened;
-  await http.answer({ operation: 'wait', waits: [{ exchange, event: 'head' }], timeoutMs: null });
+  await http.answer({ operation: 'wait', waits: [{ exchange, event: 'head' }], timeoutMs: null, takes: false });
   const head = (await http.answer({ operation: 'head', exchange })) as HeadAnswer;
   if (head.kind === 'pending') throw new Error('a head that was waited for is there');
   if (head.kind === 'failed') return head.error;

@@ -24,7 +24,7 @@ export class FutureIncomingResponse extends HostObject {
   }
 
   subscribe(): Pollable {
-    return new Pollable(this.#exchange.waitFor('head'), this.#room);
+    return new Pollable(this.#exchange.waitForHead(), this.#room);
   }
 
   get(): Result<Result<IncomingResponse, HttpErrorCode>, undefined> | undefined {
