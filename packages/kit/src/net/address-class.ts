@@ -77,10 +77,9 @@ interface ClassList {
   readonly holds: BlockList;
 }
 
-const ipv4Classes = ipv4Ranges.map((range) => classList(range, 'ipv4'));
-const ipv6Classes = [...ipv6Ranges, ...ipv4Ranges.flatMap(embedded), ...publicIpv6].map((range) =>
-  classList(range, 'ipv6'),
-);
+/** They are made for the first address: most sessions reach nothing but their model, whose address needs no class. */
+let ipv4Classes: readonly ClassList[] | null = null;
+let ipv6Classes: readonly ClassList[] | null = null;
 
 /**
  * The class of an address as a resolver spells it. Text that is no address counts as reserved, one that names a zone as link-local: neither is
@@ -90,18 +89,22 @@ export function classifyAddress(address: string): AddressClass {
   if (address.includes('%')) return 'link-local';
   switch (isIP(address)) {
     case 4:
+      ipv4Classes ??= classLists(ipv4Ranges, 'ipv4');
       return ipv4Classes.find(({ holds }) => holds.check(address, 'ipv4'))?.addressClass ?? 'public';
     case 6:
+      ipv6Classes ??= classLists([...ipv6Ranges, ...ipv4Ranges.flatMap(embedded), ...publicIpv6], 'ipv6');
       return ipv6Classes.find(({ holds }) => holds.check(address, 'ipv6'))?.addressClass ?? 'reserved';
     default:
       return 'reserved';
   }
 }
 
-function classList([address, prefix, addressClass]: Range, family: 'ipv4' | 'ipv6'): ClassList {
-  const holds = new BlockList();
-  holds.addSubnet(address, prefix, family);
-  return { addressClass, holds };
+function classLists(ranges: readonly Range[], family: 'ipv4' | 'ipv6'): readonly ClassList[] {
+  return ranges.map(([address, prefix, addressClass]) => {
+    const holds = new BlockList();
+    holds.addSubnet(address, prefix, family);
+    return { addressClass, holds };
+  });
 }
 
 function embedded([address, prefix, addressClass]: Range): Range[] {

@@ -57,20 +57,20 @@ export function startRequest(url: URL, options: RequestOptions): ClientRequest {
  */
 export class Connections {
   readonly #http: Agent;
-  readonly #https: SecureAgent;
+  /** Made for the first such request: TLS is a third of what a first request loads. */
+  #https: SecureAgent | null = null;
   readonly #settings: ConnectionSettings;
 
   constructor(settings: ConnectionSettings = {}) {
     this.#settings = settings;
     this.#http = new Agent(keptConnections);
-    this.#https = new SecureAgent(keptConnections);
   }
 
   /** Starts a request; whether its URL is granted is the caller's question. */
   readonly send = (url: URL, options: RequestOptions): ClientRequest => {
     const proxied = this.#settings.proxied?.send(url, options) ?? null;
     if (proxied !== null) return proxied;
-    const agent = url.protocol === 'https:' ? this.#https : this.#http;
+    const agent = url.protocol === 'https:' ? (this.#https ??= new SecureAgent(keptConnections)) : this.#http;
     return startRequest(url, { ...options, ...this.#lookup(url), agent });
   };
 
@@ -82,7 +82,7 @@ export class Connections {
 
   close(): void {
     this.#http.destroy();
-    this.#https.destroy();
+    this.#https?.destroy();
     this.#settings.proxied?.close();
   }
 }
