@@ -86,7 +86,9 @@ function componentDriver(parts: StageParts): Driver {
   if (artifact === undefined) throw new Error('the manifest was checked to name a driver it lists');
   const { name } = artifact.entry;
   let tell: (sign: ExchangeSign) => void = () => {};
-  const placeholder = launch.loaded.apiKey === undefined ? null : `svc-key-${randomBytes(16).toString('hex')}`;
+  // `node:crypto` would be a tenth of a start.
+  const random = Buffer.from(systemClock.randomBytes(16)).toString('hex');
+  const placeholder = launch.loaded.apiKey === undefined ? null : `svc-key-${random}`;
   const component = openComponent(parts, artifact, { placeholder, onExchange: (sign) => tell(sign) });
   return lateDriver(name, component, async () => {
     const { createComponentDriver, DriverRequests } = await import('@svc/session/model/component-driver.ts');
