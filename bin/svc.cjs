@@ -48,9 +48,10 @@ function runProgram(name) {
   /** Files that were compiled here, for the cache has nothing of them: their hash and their script. */
   const fresh = new Map();
 
-  /** A file below `dist` as a module; null for one that is not there, and for one that has no hash. */
-  function loadFile(file, parent) {
-    const filename = path.join(dist, file);
+  /** A file of a folder of `dist`, `late/` say, as a module; null for one that is not there, and for one that has no hash. */
+  function loadFile(folder, name, parent) {
+    const file = folder + name;
+    const filename = `${dist}/${file}`;
     const known = require.cache[filename];
     if (known !== undefined) return known;
     let text;
@@ -70,8 +71,8 @@ function runProgram(name) {
     require.cache[filename] = loaded;
     let isLoaded = false;
     try {
-      const folder = path.dirname(filename);
-      own.runInThisContext()(loaded.exports, requireOf(loaded, path.dirname(file)), loaded, filename, folder);
+      const directory = filename.slice(0, -name.length - 1);
+      own.runInThisContext()(loaded.exports, requireOf(loaded, folder), loaded, filename, directory);
       isLoaded = true;
     } finally {
       if (!isLoaded) delete require.cache[filename];
@@ -80,13 +81,14 @@ function runProgram(name) {
     return loaded;
   }
 
-  /** What a file in a folder of `dist` requires. Node would search each file's package, and compile it anew. */
+  /** What a file in a folder of `dist` requires: Node would search each file's package, and compile it anew. */
   function requireOf(loaded, folder) {
     return (id) => {
-      if (!id.startsWith('.')) return loaded.require(id);
-      const file = path.join(folder, id);
+      const [, place, name] = /^(\.\.?\/(?:\w+\/)?)([^/]+)$/.exec(id) ?? [];
+      if (name === undefined) return loaded.require(id);
+      const inFolder = place.startsWith('./') ? folder + place.slice(2) : place.slice(3);
       // Node loads the others, and says what is missing.
-      return (loadFile(file, loaded) ?? { exports: loaded.require(id) }).exports;
+      return (loadFile(inFolder, name, loaded) ?? { exports: loaded.require(id) }).exports;
     };
   }
 
