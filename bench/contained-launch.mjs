@@ -1,9 +1,15 @@
 // @ts-check
 // Measures how long a contained program takes to start and end.
+import { execFile } from 'node:child_process';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
 
 import { installBubblewrap } from './support/bubblewrap.mjs';
 import { loadSubject } from './support/bundle.mjs';
+import { environment } from './support/capsule.mjs';
 import { startLaunchProcess } from './support/launch-processes.mjs';
 import { alternate } from './support/rounds.mjs';
 
@@ -27,6 +33,40 @@ export const containedSealed = {
   goal: { atMost: 1.9 },
   unit: 'times',
   measure: () => againstBareSpawn('sealed'),
+};
+
+/** The same two in a process that holds nothing else: Node forks itself for each spawn, so a bare one takes longer the more a process holds. */
+/** @type {readonly import('./support/row.mjs').Row[]} */
+export const containedInSmall = [smallRow('scoped', 0.7), smallRow('sealed', 1.2)];
+
+/** The program for each command, against a Node that does nothing. What it keeps is there. */
+/** @type {import('./support/row.mjs').Row} */
+export const sandboxCommand = {
+  name: 'sandbox-command',
+  goal: { atMost: 1.75 },
+  unit: 'times',
+  async measure() {
+    const folder = await mkdtemp(join(tmpdir(), 'svc-bench-'));
+    const ended = async (/** @type {readonly string[]} */ args) => {
+      const began = performance.now();
+      await promisify(execFile)(process.execPath, args, { env: { ...environment, HOME: folder } });
+      return performance.now() - began;
+    };
+    try {
+      const { subject, floor, ratio } = await alternate({
+        rounds: 21,
+        subject: () => ended([join(packageRoot, 'bin', 'svc-sandbox.cjs'), '--', 'true']),
+        floor: () => ended(['-e', '0']),
+      });
+      return {
+        subject: `svc-sandbox -- true ${subject.toFixed(0)} ms`,
+        floor: `node -e 0 ${floor.toFixed(0)} ms`,
+        figure: ratio,
+      };
+    } finally {
+      await rm(folder, { recursive: true, force: true });
+    }
+  },
 };
 
 /** The same against `bwrap` with the same mounts and namespaces; it has neither filter nor rules nor limits to set up. */
@@ -97,6 +137,36 @@ export const containedFirst = {
     };
   },
 };
+
+/**
+ * @param {'scoped' | 'sealed'} wanted
+ * @param {number} atMost
+ * @returns {import('./support/row.mjs').Row}
+ */
+function smallRow(wanted, atMost) {
+  return {
+    name: `contained-${wanted}-small`,
+    goal: { atMost },
+    unit: 'times',
+    async measure() {
+      const launching = await startLaunchProcess({ wanted, megabytes: 0 });
+      try {
+        const { subject, floor, ratio } = await alternate({
+          rounds,
+          subject: () => launching.contained(launches),
+          floor: () => launching.bare(launches),
+        });
+        return {
+          subject: `${wanted} ${subject.toFixed(2)} ms`,
+          floor: `bare spawn ${floor.toFixed(2)} ms`,
+          figure: ratio,
+        };
+      } finally {
+        await launching.stop();
+      }
+    },
+  };
+}
 
 /** @param {readonly string[]} commands */
 async function firstMs(commands) {

@@ -9,8 +9,10 @@ import {
   containedBubblewrap,
   containedFirst,
   containedHeap,
+  containedInSmall,
   containedScoped,
   containedSealed,
+  sandboxCommand,
 } from './contained-launch.mjs';
 import { firstAnswers } from './first-answers.mjs';
 import { firstChildTurn } from './first-child-turn.mjs';
@@ -20,6 +22,8 @@ import { idleWatchers } from './idle-watchers.mjs';
 import { jsonRpc } from './json-rpc.mjs';
 import { longConversation } from './long-conversation.mjs';
 import { longMessage } from './long-message.mjs';
+import { manyCapsules } from './many-capsules.mjs';
+import { oneTask } from './one-task.mjs';
 import { refereeCycles, refereeSpawn } from './referee-cycles.mjs';
 import { registryDownload, registryMemory, registryNginx, registryPublish, registryVersions } from './registry.mjs';
 import { resourceReads } from './resource-reads.mjs';
@@ -32,6 +36,7 @@ import { meets, renderTable } from './support/row.mjs';
 import { telemetrySpan, telemetryStart } from './telemetry.mjs';
 import { terminalLines } from './terminal-lines.mjs';
 import { traceDiff, traceShow } from './trace.mjs';
+import { turnRows } from './turns.mjs';
 import { viewerRows } from './viewer.mjs';
 import { warmToolCall } from './warm-tool-call.mjs';
 import { workdirFirstQuestion } from './workdir-first-question.mjs';
@@ -39,12 +44,15 @@ import { workdirFirstQuestion } from './workdir-first-question.mjs';
 /** @type {readonly import('./support/row.mjs').Row[]} */
 const rows = [
   startUp,
+  ...oneTask,
   idleMemory,
-  jsonRpc,
+  ...manyCapsules,
+  ...jsonRpc,
   ...resourceReads,
   signatureVerify,
   signedInstall,
   agentTurn,
+  ...turnRows,
   journalTurn,
   longConversation,
   longMessage,
@@ -57,6 +65,8 @@ const rows = [
   containedBubblewrap,
   containedHeap,
   containedFirst,
+  ...containedInSmall,
+  sandboxCommand,
   ...streamRows,
   ...streamPeers,
   ...a2aRows,

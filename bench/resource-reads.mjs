@@ -1,13 +1,11 @@
 // @ts-check
 // Measures how fast a capsule gives out its files.
-import { execFile } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { mkdir, readdir, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { promisify } from 'node:util';
 
-import { cProgram } from './support/c-program.mjs';
-import { createWorkspace, environment, startCapsule, waiting } from './support/capsule.mjs';
+import { createWorkspace, startCapsule, waiting } from './support/capsule.mjs';
+import { closedPerSecond } from './support/close-load.mjs';
 import { installedVersion } from './support/debian-package.mjs';
 import { startNginx } from './support/registry-servers.mjs';
 import { alternate } from './support/rounds.mjs';
@@ -79,14 +77,9 @@ async function withExported(content, measure) {
 }
 
 /** @param {{ port: number, connections: number, requests: number, request: string }} load */
-async function readsPerSecond({ port, connections, requests, request }) {
-  const head = `${request} HTTP/1.1\r\nHost: 127.0.0.1:${port}\r\nConnection: close\r\n\r\n`;
-  const args = [port, connections, requests].map(String);
-  const { stdout } = await promisify(execFile)(await cProgram('close-client'), [...args, head], { env: environment });
-  const { elapsedUs, cpuUs } = JSON.parse(stdout);
-  const busy = cpuUs / elapsedUs;
-  if (busy > 0.98) throw new Error(`the client was the bottleneck: busy for ${(busy * 100).toFixed(0)} % of the time`);
-  return (requests / elapsedUs) * 1_000_000;
+function readsPerSecond({ request, ...load }) {
+  const head = `${request} HTTP/1.1\r\nHost: 127.0.0.1:${load.port}\r\nConnection: close\r\n\r\n`;
+  return closedPerSecond({ ...load, request: head });
 }
 
 /** @param {number} perSecond */

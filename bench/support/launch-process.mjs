@@ -7,15 +7,27 @@ const held = Array.from({ length: Number(megabytes) }, (_, index) => numbers(ind
 const { openLaunches } = await import(pathToFileURL(bundle).href);
 const subject = await openLaunches(wanted, packageRoot);
 
-process.on('message', (/** @type {{ launches: number } | { first: string[] }} */ order) => void answer(order));
+process.on(
+  'message',
+  (/** @type {{ launches: number } | { bare: number } | { first: string[] }} */ order) => void answer(order),
+);
 process.once('disconnect', () => void subject.close());
 process.send?.('ready');
 
-/** @param {{ launches: number } | { first: string[] }} order */
+/** @param {{ launches: number } | { bare: number } | { first: string[] }} order */
 async function answer(order) {
-  const took = 'first' in order ? await subject.first(order.first) : await subject.contained(order.launches);
+  const took = await tookMs(order);
   // Said with each answer, so that what is held cannot be let go of.
   process.send?.({ took, held: held.length });
+}
+
+/**
+ * @param {{ launches: number } | { bare: number } | { first: string[] }} order
+ * @returns {Promise<number>}
+ */
+async function tookMs(order) {
+  if ('first' in order) return await subject.first(order.first);
+  return 'bare' in order ? await subject.bare(order.bare) : await subject.contained(order.launches);
 }
 
 /**

@@ -10,8 +10,8 @@ const program = fileURLToPath(new URL('launch-process.mjs', import.meta.url));
 const packageRoot = fileURLToPath(new URL('../../', import.meta.url));
 
 /**
- * A process of its own that launches `true` contained. Both answer milliseconds a launch.
- * @typedef {{ contained(launches: number): Promise<number>, first(commands: readonly string[]): Promise<number>, stop(): Promise<void> }} LaunchProcess
+ * A process of its own that launches `true`, contained or bare. All answer milliseconds a launch.
+ * @typedef {{ contained(launches: number): Promise<number>, bare(launches: number): Promise<number>, first(commands: readonly string[]): Promise<number>, stop(): Promise<void> }} LaunchProcess
  * @param {{ wanted: 'sealed' | 'scoped', megabytes: number }} options `megabytes` is what its heap holds.
  * @returns {Promise<LaunchProcess>}
  */
@@ -42,6 +42,7 @@ export async function startLaunchProcess({ wanted, megabytes }) {
   }
   return {
     contained: (launches) => ask({ launches }),
+    bare: (launches) => ask({ bare: launches }),
     first: (commands) => ask({ first: commands }),
     stop: async () => {
       child.disconnect();

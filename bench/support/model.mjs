@@ -2,11 +2,13 @@
 // Stands in for a model, at an address of this machine.
 import { once } from 'node:events';
 import { createServer } from 'node:http';
+import { setTimeout as delay } from 'node:timers/promises';
 
 /**
  * A model behind the protocol of chat completions, over a real socket of loopback.
  * @typedef {{ port: number, close(): void }} Model
- * @typedef {{ delta: object, finish: 'stop' | 'tool_calls' }} Reply
+ * @typedef {{ delta: object, finish: 'stop' | 'tool_calls', times?: number, everyMs?: number }} Reply `delta` comes so many `times`, once when absent,
+ * as fast as it is taken or `everyMs` one.
  * @param {{ reply: () => Reply, onAsked: () => void, onAnswered?: () => void }} behaviour `onAsked` is called when a request is there whole.
  * @returns {Promise<Model>}
  */
@@ -15,7 +17,7 @@ export async function serveModel({ reply, onAsked, onAnswered }) {
     request.resume().on('end', () => {
       onAsked();
       response.writeHead(200, { 'content-type': 'text/event-stream' });
-      response.end(streamOf(reply()), onAnswered);
+      void send(response, reply()).then(onAnswered);
     });
   });
   server.keepAliveTimeout = 0;
@@ -47,10 +49,30 @@ inference:
 `;
 }
 
-/** @param {Reply} reply */
-function streamOf({ delta, finish }) {
+/** Written at once where no pace is given. */
+const deltasAtOnce = 16;
+
+/**
+ * Resolves once the last byte is handed to the system, or the other end has gone.
+ * @param {import('node:http').ServerResponse} response
+ * @param {Reply} reply
+ */
+async function send(response, { delta, finish, times = 1, everyMs }) {
   /** @type {(part: object, reason: string | null) => string} */
   const chunk = (part, reason) =>
     `data: ${JSON.stringify({ choices: [{ index: 0, delta: part, finish_reason: reason }] })}\n\n`;
-  return `${chunk(delta, null)}${chunk({}, finish)}data: [DONE]\n\n`;
+  const each = chunk(delta, null);
+  const began = performance.now();
+  for (let sent = 0; sent < times && !response.destroyed;) {
+    const due = everyMs === undefined ? sent + deltasAtOnce : (performance.now() - began) / everyMs + 1;
+    const count = Math.min(Math.floor(due), times) - sent;
+    if (sent + count < times) {
+      if (!response.write(each.repeat(count))) await once(response, 'drain');
+      await (everyMs === undefined ? new Promise(setImmediate) : delay(everyMs));
+    } else {
+      response.end(`${each.repeat(count)}${chunk({}, finish)}data: [DONE]\n\n`);
+    }
+    sent += count;
+  }
+  if (!response.destroyed && !response.writableFinished) await once(response, 'finish');
 }

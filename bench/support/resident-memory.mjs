@@ -1,6 +1,6 @@
 // @ts-check
 // Reads how much memory a process has.
-import { readFile } from 'node:fs/promises';
+import { readFile, readdir } from 'node:fs/promises';
 
 /**
  * What of a process is in memory now, as the kernel counts it.
@@ -18,6 +18,20 @@ export async function residentKilobytes(pid) {
  */
 export async function peakKilobytes(pid) {
   return await kilobytesOf(pid, 'VmHWM');
+}
+
+/**
+ * What a process and all that it started have in memory that is of no file; of what they share, the part of each.
+ * @param {number} pid
+ * @returns {Promise<number>} Kilobytes of 1024 bytes.
+ */
+export async function anonymousKilobytes(pid) {
+  const maps = await readFile(`/proc/${pid}/smaps_rollup`, 'utf8');
+  const threads = await readdir(`/proc/${pid}/task`);
+  const lists = await Promise.all(threads.map((thread) => readFile(`/proc/${pid}/task/${thread}/children`, 'utf8')));
+  const children = lists.flatMap((list) => list.split(' ').filter(Boolean).map(Number));
+  const below = await Promise.all(children.map(anonymousKilobytes));
+  return Number(/^Pss_Anon:\s+(\d+) kB$/m.exec(maps)?.[1]) + below.reduce((sum, each) => sum + each, 0);
 }
 
 /**

@@ -40,9 +40,7 @@ export function postBytes({ path = '/', host = '127.0.0.1', headers = [] }, body
  * @param {number} port
  */
 export async function completedTask(port) {
-  const parts = [{ text: 'say done' }];
-  const sent = await post(port, rpc('message/send', { message: { messageId: 'm1', role: 'user', parts } }));
-  const { id } = JSON.parse(sent).result;
+  const id = await sendTask(port);
   const requestBody = rpc('tasks/get', { id });
   for (let attempt = 0; attempt < 200; attempt += 1) {
     const responseBody = await post(port, requestBody);
@@ -53,6 +51,19 @@ export async function completedTask(port) {
   }
   throw new Error('the task did not end');
 }
+
+/**
+ * Gives the capsule a task, which begins.
+ * @param {number} port
+ * @returns {Promise<string>} Its id.
+ */
+export async function sendTask(port) {
+  const parts = [{ text: 'say done' }];
+  const messageId = `m${(messages += 1)}`;
+  return JSON.parse(await post(port, rpc('message/send', { message: { messageId, role: 'user', parts } }))).result.id;
+}
+
+let messages = 0;
 
 /**
  * @param {number} port
