@@ -124,8 +124,6 @@ describe('svc-sandbox in a folder that its user may write', () => {
     for (const part of ['package.json', 'dist/svc-sandbox.cjs'])
       copyFileSync(join(checkout, part), join(installed, part));
     const caches = (): string[] => readdirSync(join(installed, 'dist')).filter((name) => name.includes('.cache'));
-    sandboxOf(installed, ['--version']);
-    expect(caches()).toEqual([]);
     expect(sandboxOf(installed, ['--', 'echo', 'one']).out).toBe('one\n');
     const [name = ''] = caches();
     expect(name).toMatch(new RegExp(`^svc-sandbox\\.cjs\\.[0-9a-f]{16}\\.${process.version}-${process.arch}\\.cache$`));
