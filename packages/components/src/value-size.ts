@@ -4,10 +4,8 @@ import { valueLimitBytes } from './exchange.ts';
 
 /** The value is more than one message may hold. */
 export class ValueTooLarge extends Error {
-  constructor() {
-    super(
-      `the component gave a value of more than ${valueLimitBytes / 1024 / 1024} MiB, in which a character is two bytes: give a part of it, or write it to a file`,
-    );
+  constructor(gave = 'the component gave a value', advice = 'give a part of it, or write it to a file') {
+    super(`${gave} of more than ${valueLimitBytes / 1024 / 1024} MiB, in which a character is two bytes: ${advice}`);
     this.name = 'ValueTooLarge';
   }
 }

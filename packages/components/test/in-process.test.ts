@@ -225,9 +225,25 @@ describe('a driver in this process', () => {
     );
     await expect(ask(component, { shown })).rejects.toMatchObject({
       kind: 'trap',
-      message: expect.stringContaining('more than 64 MiB'),
+      message: expect.stringMatching(
+        /^the driver gave an answer of more than 64 MiB, .*: inference\.max_tokens bounds/,
+      ),
     });
     expect(shown.map(({ length }) => length / 1024 / 1024)).toEqual([1, 1, 0.5]);
+  });
+
+  it('says of a request that is too large how large it may be, and sends nothing of it', async () => {
+    const origin = await serve(answered);
+    const component = open(() =>
+      Promise.resolve(function* (_, ports) {
+        yield* waitFor(() => ports.post({ url: `${origin}/v1`, headers: [], body: 'x'.repeat(64 * 1024 * 1024 + 1) }));
+        throw new Error('it was sent');
+      }),
+    );
+    expect(await ask(component)).toEqual({
+      tag: 'err',
+      val: `the request to ${origin} is larger than the 64 MiB that svc sends`,
+    });
   });
 
   it('comes to the same when it is played, and says where it does not', async () => {

@@ -46,6 +46,7 @@ const sentences: ReadonlyMap<string, string> = new Map([
   ['DNS-timeout', 'the name server does not answer'],
   ['HTTP-request-denied', 'the capsule may not connect to it'],
   ['TLS-certificate-error', 'its certificate is not trusted'],
+  ['connection-limit-reached', 'too many requests of this component are open, or too much of them is not sent yet'],
   ['connection-refused', 'connection refused'],
   ['connection-terminated', 'connection closed before a response'],
   ['connection-timeout', 'connection timed out'],

@@ -29,6 +29,26 @@ describe('a JSON text whose numbers lose digits', () => {
     expect(withDigits(value, digits)).toBe(text);
   });
 
+  it.each([
+    ['a text that looks like a number of theirs', '\u0000#12'],
+    ['a text that ends like one', 'x"\u0000#12'],
+    ['null characters in a row', `${'\u0000'.repeat(5)}#12`],
+    ['a backslash before one', '\\\\u0000#12'],
+  ])('leaves %s as it is', (_, odd) => {
+    const text = JSON.stringify({ a: odd, [odd]: 1, b: [0] }).replace('[0]', '[12345678901234567891]');
+    const read = exactJson(text);
+    expect(read).toEqual({ value: JSON.parse(text) as unknown, digits: { '/b/0': '12345678901234567891' } });
+    expect(withDigits(read?.value, read?.digits)).toBe(text);
+  });
+
+  it('may be megabytes of escapes, or a number of as many digits', () => {
+    const escapes = `{"a":"${'\\n'.repeat(9_000_000)}","b":12345678901234567891}`;
+    const read = exactJson(escapes);
+    expect(withDigits(read?.value, read?.digits) === escapes).toBe(true);
+    const long = `[1${'0'.repeat(2_000_000)}1]`;
+    expect(exactJson(long)?.digits['/0']).toBe(long.slice(1, -1));
+  });
+
   it.each(['{"a":12345678901234567000}', '{"a":1.50,"b":1e3,"c":100000000000000000000}', '{"a":"1e400"}', '{}'])(
     'keeps nothing beside its value in %s',
     (text) => {

@@ -13,26 +13,39 @@ interface ExactJson {
 const mayLose = /\d(?:\.?\d){15}|\d[eE]/;
 const numberShape = /^(-?)(\d+)(?:\.(\d+))?(?:[eE]([+-]?\d+))?$/;
 const tokens = /[^\s,:[\]{}"]+/y;
-/** Stands before a number that is read as text. */
-const mark = '\u0000#';
 
 /** The digits of `text`, which is JSON; null where a number of JavaScript holds each of its numbers. */
 export function exactJson(text: string): ExactJson | null {
   if (!mayLose.test(text)) return null;
-  const lossless = markedNumbers(text);
+  const mark = markOutside(text);
+  const lossless = markedNumbers(text, mark);
   if (lossless === null) return null;
   const digits: Record<string, string> = {};
-  const value = unmarked(JSON.parse(lossless), '', digits);
+  const value = unmarked(JSON.parse(lossless), '', { digits, mark });
   return { value, digits };
 }
 
 /** JSON of a value with these digits, where they still stand for what is there; in lines that begin with more `spaces` for each level. */
 export function withDigits(value: unknown, digits: Digits | undefined, spaces = 0): string {
-  if (digits === undefined) return JSON.stringify(value, null, spaces);
-  return JSON.stringify(marked(value, '', digits), null, spaces).replace(
-    /"\\u0000#(-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?)"/g,
-    '$1',
+  const plain = JSON.stringify(value, null, spaces);
+  if (digits === undefined || value === undefined) return plain;
+  const mark = markOutside(plain);
+  const [first = '', ...rest] = JSON.stringify(marked(value, '', { digits, mark }), null, spaces).split(
+    `"${spelt(mark)}`,
   );
+  // Behind a mark stand the number and the end of its text.
+  return first + rest.map((part) => part.replace('"', '')).join('');
+}
+
+/** Stands before a number that is read as text: more null characters than stand in a row in JSON, where each has one spelling. */
+function markOutside(json: string): string {
+  let mark = '\u0000';
+  while (json.includes(spelt(mark))) mark += mark;
+  return `${mark}#`;
+}
+
+function spelt(mark: string): string {
+  return mark.replaceAll('\u0000', '\\u0000');
 }
 
 /** The first of the digits that stand for no number of JavaScript at all. */
@@ -49,7 +62,7 @@ export function digitsBelow(digits: Digits, pointer: string): Digits | undefined
 }
 
 /** The text with its numbers that would lose digits as texts; null where it has none. */
-function markedNumbers(text: string): string | null {
+function markedNumbers(text: string, mark: string): string | null {
   const parts: string[] = [];
   let from = 0;
   let index = 0;
@@ -63,7 +76,7 @@ function markedNumbers(text: string): string | null {
     if (token === undefined) index += 1;
     else {
       if (loses(token)) {
-        parts.push(`${text.slice(from, index)}"\\u0000#${token}"`);
+        parts.push(`${text.slice(from, index)}"${spelt(mark)}${token}"`);
         from = index + token.length;
       }
       index += token.length;
@@ -87,27 +100,41 @@ function plain(token: string): string | null {
   const [, sign = '', whole = '', fraction = '', exponent = '0'] = numberShape.exec(token) ?? [];
   const digits = `${whole}${fraction}`.replace(/^0+/, '');
   if (whole === '') return null;
-  const short = digits.replace(/0+$/, '');
+  const short = digits.slice(0, digits.length - zerosAtEnd(digits));
   return short === '' ? '0' : `${sign}${short}e${Number(exponent) - fraction.length + digits.length - short.length}`;
 }
 
-function unmarked(value: unknown, pointer: string, digits: Record<string, string>): unknown {
-  if (typeof value === 'string' && value.startsWith(mark) && numberShape.test(value.slice(mark.length))) {
+/** An expression for this takes the square of their number where another digit stands behind them. */
+function zerosAtEnd(digits: string): number {
+  let end = digits.length;
+  while (end > 0 && digits[end - 1] === '0') end -= 1;
+  return digits.length - end;
+}
+
+interface Marking<Found extends Digits> {
+  readonly digits: Found;
+  readonly mark: string;
+}
+
+function unmarked(value: unknown, pointer: string, marking: Marking<Record<string, string>>): unknown {
+  const { digits, mark } = marking;
+  if (typeof value === 'string' && value.startsWith(mark)) {
     const text = value.slice(mark.length);
     digits[pointer] = text;
     return Number.isFinite(Number(text)) ? Number(text) : null;
   }
-  return mapped(value, pointer, (each, place) => unmarked(each, place, digits));
+  return mapped(value, pointer, (each, place) => unmarked(each, place, marking));
 }
 
 /** The value with the digits in their places, unless something else is there by now. */
-function marked(value: unknown, pointer: string, digits: Digits): unknown {
+function marked(value: unknown, pointer: string, marking: Marking<Digits>): unknown {
+  const { digits, mark } = marking;
   if (typeof value === 'number' || value === null) {
     const text = Object.hasOwn(digits, pointer) ? (digits[pointer] ?? '') : '';
     const number = Number.isFinite(Number(text)) ? Number(text) : null;
     return numberShape.test(text) && number === value ? `${mark}${text}` : value;
   }
-  return mapped(value, pointer, (each, place) => marked(each, place, digits));
+  return mapped(value, pointer, (each, place) => marked(each, place, marking));
 }
 
 /** An object or a list with other values; anything else as it is. */

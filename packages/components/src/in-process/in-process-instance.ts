@@ -110,7 +110,10 @@ export class InProcessInstance implements Instance {
     } catch (error) {
       // The host ends the driver with these, as it ends a process.
       if (error instanceof ComponentFault || error instanceof ComponentParted) throw error;
-      if (error instanceof ValueTooLarge) throw new ComponentFault('trap', error.message);
+      if (error instanceof ValueTooLarge) {
+        const advice = 'inference.max_tokens bounds what a model writes in a turn';
+        throw new ComponentFault('trap', new ValueTooLarge('the driver gave an answer', advice).message);
+      }
       return { tag: 'err', val: wellFormed(error instanceof Error ? error.message : String(error)) };
     }
   }

@@ -1,12 +1,12 @@
 /** Gives a driver that runs in this process what it needs of the world: requests under the same rules as a component's, and the clock. */
 
 import type { PostRequest } from '@svc/guest/provider/driver-ports.ts';
-import { brokenResponse, connectionFailure } from '@svc/guest/request-failure.ts';
+import { brokenResponse, connectionFailure, RequestFailure } from '@svc/guest/request-failure.ts';
 import { pause } from '@svc/kit/clock.ts';
 import { systemClock } from '@svc/kit/system-clock.ts';
 import { longestTimerMs } from '@svc/kit/units.ts';
 import { canceledCall, ComponentFault } from '../component.ts';
-import { type ConnectionRules, OutboundHttp } from '../outbound/outbound-http.ts';
+import { type ConnectionRules, mostUnsentBytes, OutboundHttp } from '../outbound/outbound-http.ts';
 import type { HeadAnswer, HttpErrorCode, RemoteAnswers, RemoteRequest } from '../outbound/remote-messages.ts';
 
 type Head = Extract<HeadAnswer, { readonly kind: 'arrived' }>;
@@ -50,6 +50,7 @@ export class LivePorts {
     const [, scheme = '', authority = '', rest = ''] = address;
     const origin = `${scheme}://${authority}`;
     const bytes = Buffer.concat((typeof body === 'string' ? [body] : body).map((part) => Buffer.from(part)));
+    if (bytes.length > mostUnsentBytes) throw tooLong(origin);
     const sent = [...headers, ['content-length', String(bytes.length)] as const];
     const opened = await this.#ask({
       operation: 'open',
@@ -141,4 +142,11 @@ export class LivePorts {
 
 function broken({ tag }: HttpErrorCode): Error {
   return brokenResponse(`the HTTP exchange failed: ${tag}`);
+}
+
+function tooLong(origin: string): RequestFailure {
+  const most = mostUnsentBytes / 1024 / 1024;
+  return new RequestFailure(`the request to ${origin} is larger than the ${most} MiB that svc sends`, {
+    transient: false,
+  });
 }

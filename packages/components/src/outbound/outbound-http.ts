@@ -8,7 +8,7 @@ import { type HttpGrants, planRequest } from './request-plan.ts';
 
 const mostExchanges = 64;
 /** For all requests together that their servers have not taken yet. */
-const mostUnsentBytes = 64 * 1024 * 1024;
+export const mostUnsentBytes: number = 64 * 1024 * 1024;
 
 /** What every connection of a component is held to. */
 export interface ConnectionRules {

@@ -83,6 +83,36 @@ const own = `{"$filter":"x","${long}":"y","rows":[{"a b":1234567890123456789}],"
 const told = `{"_filter_2":"x","${'x'.repeat(64)}":"y","rows":[{"a_b":1234567890123456789}],"free":{"$filter":1.50}}`;
 
 describe('names of properties that providers refuse', () => {
+  const ab = { inputSchema: JSON.stringify({ properties: { 'a b': { type: 'string' }, '\u0000#1': {} } }) };
+
+  it.each([
+    ['a text that looks like a number of theirs', '\u0000#12'],
+    ['a text that ends like one', 'x"\u0000#12'],
+    ['null characters in a row', `${'\u0000'.repeat(5)}#12`],
+    ['a backslash before one', '\\\\u0000#12'],
+  ])('stand beside %s, which stays as it is', (_, value) => {
+    const { toProvider, fromProvider } = schemaOf(ab);
+    const given = JSON.stringify({ 'a b': value, c: [value, 1.5], '\u0000#1': 2 });
+    expect(JSON.parse(toProvider(given))).toEqual({ a_b: value, c: [value, 1.5], __1: 2 });
+    expect(fromProvider(toProvider(given))).toBe(given);
+  });
+
+  it('are told in arguments with millions of escapes', () => {
+    const text = `{"a b":"${'\\n'.repeat(9_000_000)}","c":12345678901234567890}`;
+    expect(schemaOf(ab).toProvider(text)).toBe(text.replace('a b', 'a_b'));
+  });
+
+  it('are read once for each schema, of the 256 that were asked for last', () => {
+    const numbered = (number: number): { inputSchema: string } => ({ inputSchema: `{"title":"${number}"}` });
+    const first = schemaOf(numbered(0));
+    for (let number = 1; number < 600; number += 1) {
+      for (const each of [number, -number]) schemaOf(numbered(each));
+      expect(schemaOf(numbered(0))).toBe(first);
+    }
+    const kept = schemaOf(numbered(400));
+    expect(schemaOf(numbered(400))).toBe(kept);
+  });
+
   it('are others in the schema, and in the arguments that it declares, and back, digit by digit', () => {
     const { parameters, toProvider, fromProvider } = schemaOf({ inputSchema: JSON.stringify(odd) });
     expect(parameters).toMatchObject({

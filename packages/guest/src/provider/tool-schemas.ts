@@ -16,15 +16,19 @@ export interface ToolSchema {
   readonly fromProvider: (text: string) => string;
 }
 
-/** Schemas that were read, by their text: each turn brings the same ones. */
+/** Schemas that were read, by their text, the one that was asked for last at the end: each turn brings the same ones. */
 const known = new Map<string, ToolSchema>();
 const mostKnown = 256;
 
 /** Reads the schema of a tool; a tool without one takes no arguments. */
 export function schemaOf({ inputSchema }: Pick<ToolDefinition, 'inputSchema'>): ToolSchema {
   const schema = known.get(inputSchema) ?? read(inputSchema);
-  if (known.size >= mostKnown) known.clear();
+  known.delete(inputSchema);
   known.set(inputSchema, schema);
+  for (const oldest of known.keys()) {
+    if (known.size <= mostKnown) break;
+    known.delete(oldest);
+  }
   return schema;
 }
 
@@ -196,14 +200,50 @@ type Rename = (key: string) => readonly [name: string, key: string];
 function withKeys(text: string, schema: JsonObject, rename: Rename): string {
   const parsed = parseJson(text);
   if (!isObject(parsed)) return text;
-  const kept = parseJson(text.replace(token, (found) => (found.startsWith('"') ? found : `"${numberMark}${found}"`)));
-  return JSON.stringify(renamed(kept, [schema], { root: schema, rename })).replace(markedNumber, '$1');
+  const mark = markOutside(text, JSON.stringify(schema));
+  const kept = parseJson(withMarkedNumbers(text, mark));
+  return withoutMarks(JSON.stringify(renamed(kept, [schema], { root: schema, rename })), mark);
 }
 
-const token = /"[^"\\]*(?:\\.[^"\\]*)*"|-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?/g;
-/** No model writes a text that begins so. */
-const numberMark = '\\u0000#';
-const markedNumber = /"\\u0000#(-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?)"/g;
+/** Begins a text that stands for a number, in JSON: more null characters than stand in a row in any of these JSON texts, where each has this one spelling. */
+function markOutside(...texts: readonly string[]): string {
+  let mark = '\\u0000';
+  while (texts.some((text) => text.includes(mark))) mark += mark;
+  return `${mark}#`;
+}
+
+const number = /-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?/y;
+
+/** Goes from token to token: an expression over whole texts overflows the stack of the engine at some millions of escapes. */
+function withMarkedNumbers(text: string, mark: string): string {
+  let marked = '';
+  let from = 0;
+  let index = 0;
+  while (index < text.length) {
+    const character = text.charAt(index);
+    if (character === '"') index = endOfText(text, index);
+    else if (character === '-' || (character >= '0' && character <= '9')) {
+      number.lastIndex = index;
+      const [found = character] = number.exec(text) ?? [];
+      marked += `${text.slice(from, index)}"${mark}${found}"`;
+      index += found.length;
+      from = index;
+    } else index += 1;
+  }
+  return marked + text.slice(from);
+}
+
+function endOfText(text: string, start: number): number {
+  let index = start + 1;
+  while (index < text.length && text[index] !== '"') index += text[index] === '\\' ? 2 : 1;
+  return index + 1;
+}
+
+function withoutMarks(json: string, mark: string): string {
+  const [first = '', ...rest] = json.split(`"${mark}`);
+  // Behind a mark stand the number and the end of its text.
+  return first + rest.map((part) => part.replace('"', '')).join('');
+}
 
 interface Renaming {
   readonly root: JsonObject;

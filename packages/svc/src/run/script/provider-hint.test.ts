@@ -200,6 +200,11 @@ describe('the hint for what a provider failed of', () => {
       file,
       'the provider sent more than the driver may keep of one answer: ask for less at once, or look at inference.endpoint of ./svc.yaml',
     ],
+    [
+      'the request to https://api.example.test is larger than the 64 MiB that svc sends',
+      file,
+      'the conversation holds too much, such as pictures or long answers of tools: name the hook svc-hook-compact in the manifest, or give a smaller task',
+    ],
     ['the model is on holiday', file, null],
     ['the tool said: provider answered 401', file, null],
   ])('%s', (words, place, hint) => {

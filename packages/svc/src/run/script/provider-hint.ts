@@ -50,6 +50,8 @@ export function providerHint(words: string, place: ModelPlace): string | null {
     );
   if (words.startsWith('provider reported ')) return reasonHint(words, place) ?? itsOwnFailure;
   if (words.startsWith('provider gave up its reply')) return itsOwnFailure;
+  if (/^the request to \S+ is larger than /.test(words))
+    return 'the conversation holds too much, such as pictures or long answers of tools: name the hook svc-hook-compact in the manifest, or give a smaller task';
   if (words.startsWith('the answer is compressed'))
     return `a proxy, or what answers there, compresses what was asked for as it is: look at the network, and at ${addressIn(place)}`;
   if (words.startsWith('provider answered without an event stream')) return pageHint(place);
