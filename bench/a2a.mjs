@@ -13,7 +13,7 @@ import { startStreamServer, startSvcStream } from './support/stream-server.mjs';
 
 /** As in `support/bench-task.ts`. */
 const benchTaskId = 'tsk_01a215246ca272779f752756e5fa6d0f';
-/** Of one measurement of `GetTask`. */
+/** The times of one measurement of `GetTask`. */
 const times = { warmUpMs: 100, measureMs: 400 };
 const round = { watchers: 100, frames: 20_000, burst: 16, restUs: 1000 };
 

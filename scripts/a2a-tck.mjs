@@ -13,7 +13,7 @@ import { fileURLToPath } from 'node:url';
 import { startObligingModel } from '../test/support/obliging-model.mjs';
 
 const kitUrl = 'https://github.com/a2aproject/a2a-tck';
-/** Of its branch for 1.0, of 2026-05-05. */
+/** The commit of its branch for 1.0, from 2026-05-05. */
 const kitCommit = '357c4a87afa2818731590647cccbea31c31733a2';
 
 /** Classes of its tests that fail, over either binding. */

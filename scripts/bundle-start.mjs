@@ -154,7 +154,7 @@ function isOwn(path) {
   return path.startsWith('packages/');
 }
 
-/** Of an import: the path of an own module from the root of the checkout, or the name of a package that is installed. */
+/** Returns what an import names: the path of an own module from the root of the checkout, or the name of an installed package. */
 function modulePath(specifier, directory) {
   return specifier.startsWith('.') ? relative('.', join(directory, specifier)) : (ownPath(specifier) ?? specifier);
 }

@@ -1,6 +1,6 @@
 // @ts-check
 // Brings what makes components of other languages, for the tests of tools in them: node scripts/guest-toolchains.mjs [rust ...]
-// Of each language it prints the folders that go in front of PATH, or why this machine cannot have it.
+// For each language it prints the folders that go in front of PATH, or why this machine cannot have it.
 import { spawnSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { homedir } from 'node:os';

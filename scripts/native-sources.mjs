@@ -62,7 +62,7 @@ export function compile({ command: [compiler, ...options], native = ownNative, p
   return error?.message ?? stderr.trim();
 }
 
-/** Of the sources and of how they are compiled. */
+/** Returns the hash of the sources and of how they are compiled. */
 export function hashOfSources(native, program) {
   const hash = createHash('sha256').update(JSON.stringify(compilerFlags));
   for (const name of sourceFiles(native, program)) {

@@ -69,7 +69,7 @@ export const helperNotice = part('musl, in the containment helper', 'MIT', 'musl
 export const witNotice = ofBytecodeAlliance('WASI 0.2.12 interface definitions, in wit/deps/wasi-*');
 
 /**
- * Of an installed package that a bundle has a part of.
+ * Describes an installed package of which a bundle has a part.
  * @param {string} name
  * @returns {Notice}
  */

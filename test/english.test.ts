@@ -15,6 +15,8 @@ const riddles: readonly (readonly [RegExp, string])[] = [
   [/\bwhom?ever\b/i, 'name the party: the caller, the client, the operator, …'],
   [/\b(?:but for|save for)\b/, 'write "except for"'],
   [/\bnothing but\b/, 'write "only"'],
+  [/\b(?:null|undefined|empty|-1|Infinity) for none\b/i, 'write "null without one"'],
+  [/^Of /, 'begin with the noun that the name stands for: "The bytes of …"'],
   [/\b(?:that which|to be had)\b/i, 'say it with a verb'],
   [
     /\bof which (?:no|none|nothing|nobody|one|each|every|all|some|many|most|few)\b/,
@@ -94,8 +96,10 @@ it('the patterns find what they are for, and nothing else', () => {
     '// It has nothing but x.',
     '// That which is.',
     '// Five, of which one fails.',
+    '/** The task; null for none. */',
+    '  /** Of the session. */',
   ];
-  expect(words.flatMap(riddlesIn)).toHaveLength(5);
+  expect(words.flatMap(riddlesIn)).toHaveLength(7);
   const titles = [
     "it('is x', f)",
     "it.each([\n  ['a'],\n])('takes %s', f)",

@@ -11,10 +11,10 @@ export type Complete = (system: string, prompt: string, maxTokens: number) => st
 
 /** The runtime's own measure where a provider counts nothing. Text of more tokens a character is shortened by more than asked. */
 const charactersPerToken = 4;
-/** Of the limit: good enough without asking the model, and the most that a conversation may come to. */
+/** Shares of the limit: what is good enough without asking the model, and the most that a conversation may have in the end. */
 const enough = 0.7;
 const most = 0.9;
-/** Of the limit, for the turns that stay as they are, and for the summary. */
+/** Shares of the limit for the turns that stay as they are, and for the summary. */
 const latestShare = 0.3;
 const summaryShare = 0.1;
 const longestSummaryTokens = 4_000;

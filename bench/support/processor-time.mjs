@@ -2,11 +2,11 @@
 // Reads from the kernel how much processor time a process has taken.
 import { readFile, readdir } from 'node:fs/promises';
 
-/** Of a tick, in which the kernel counts what children took that have ended. */
+/** The length of a tick. The kernel counts in ticks what ended children took. */
 const tickMs = 10;
 
 /**
- * Of a living process, all that it started and that lives, and all that these have waited for.
+ * Returns the time of a living process, of all living processes that it started, and of all that these have waited for.
  * @param {number} pid
  * @returns {Promise<number>} In milliseconds.
  */

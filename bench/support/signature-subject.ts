@@ -13,7 +13,7 @@ import { MockAuthority } from '../../packages/artifacts/test/trust/mock-authorit
 
 export interface SignedFolder {
   readonly names: readonly string[];
-  /** Of the archive of a name; its signature lies beside it. */
+  /** Returns the path of the archive of a name; its signature lies beside it. */
   readonly archive: (name: string) => string;
 }
 

@@ -84,7 +84,7 @@ export class ContainedCapsule {
   readonly workspace: Workspace;
   readonly process: SvcProcess;
   readonly line: RunLine;
-  /** Of the task that was given to it last. */
+  /** The stream of the task that was given to it last. */
   stream: FrameStream;
   readonly #calls: readonly ScriptedCall[];
 

@@ -87,7 +87,7 @@ describe('an ordinary user that starts 600 processes at once', () => {
 
   it('has session_processes of them in all its launches together in sealed', async (context) => {
     const capsule = await open(context, 'sealed', 'processes: 24, session_processes: 40', [first, second]);
-    // Of those of the session two are svc's own for each program but one.
+    // Two of the session's processes are svc's own for each program but one.
     expect([await lived(capsule, 'first'), await lived(capsule, 'second')]).toEqual([24, 14]);
   });
 

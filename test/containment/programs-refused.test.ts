@@ -125,7 +125,7 @@ describe.each(asOneself)('in $name', (setup) => {
   });
 });
 
-/** Of file systems whose owners the kernel maps for a mount: ext4, xfs, btrfs, tmpfs. */
+/** The numbers of file systems whose owners the kernel maps for a mount: ext4, xfs, btrfs, tmpfs. */
 const mappable: ReadonlySet<number> = new Set([0xef53, 0x58465342, 0x9123683e, 0x01021994]);
 const asRoot = process.getuid?.() === 0 ? asOneself : [];
 

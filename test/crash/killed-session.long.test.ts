@@ -66,7 +66,7 @@ describe(`a session killed at any moment, ${rounds} rounds`, () => {
   );
 });
 
-/** Of the sessions that are not in `checked` yet, which has them afterwards. */
+/** Checks the traces of the sessions that are not in `checked` yet, and adds them to it. */
 function checkTraces(folder: string, checked: Set<string>): void {
   const sessions = join(folder, '.svc', 'sessions');
   for (const session of readdirSync(sessions)) {

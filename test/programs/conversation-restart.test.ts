@@ -122,7 +122,7 @@ describe('threaded conversations with --workdir', () => {
     }
     const seen = requests(workspace);
     expect(seen).toHaveLength(10);
-    // Of the third task.
+    // The request of the third task.
     expect(seen[7]).toEqual([
       asked('Begin.'),
       ...called(0, 'one'),

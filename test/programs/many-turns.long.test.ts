@@ -17,9 +17,9 @@ const timeoutMs = 60_000 + turns * 1000;
  * (`packages/sandbox/src/pipe-pool.ts`): each half has a command in every second turn and so sees the pool full, also the half of the smaller round.
  */
 const spare = { pipes: 4, sockets: 2, others: 2, listeners: 12 };
-/** Of the conversation itself, which is held several times over, and of code that is compiled late. */
+/** Room for the conversation itself, which is held several times over, and for code that is compiled late. */
 const spareHeapBytes = 4 * 1024 * 1024 + (turns / 2) * 8 * 1024;
-/** Of a heap that grows when it likes. */
+/** Room for a heap that grows when it likes. */
 const spareResidentBytes = 48 * 1024 * 1024;
 
 let workspace: Workspace;

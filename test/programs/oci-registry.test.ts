@@ -55,7 +55,7 @@ inference: { model: m, driver: { artifact: svc-driver-script, config: { script: 
     execFileSync('skopeo', [...how, `docker://${host}/${from}`, `docker://${host}/${to}`], { stdio: 'pipe' });
   }
 
-  /** Of the document under a tag, as another program counts it. */
+  /** Returns the digest of the document under a tag, as another program counts it. */
   function digestOf(reference: string): string {
     const raw = execFileSync('skopeo', ['inspect', '--tls-verify=false', '--raw', `docker://${host}/${reference}`]);
     return execFileSync('sha256sum', { input: raw }).toString().slice(0, 64);

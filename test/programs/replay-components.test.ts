@@ -34,7 +34,7 @@ const keepsImports = 'trace: { capture: content, components: true }\n';
 interface Tools extends ScriptCapsule {
   /** Each a tool of that name. */
   readonly tools: Readonly<Record<string, ComponentSource>>;
-  /** Of the entries of all tools. */
+  /** What the entries of all tools ask for. */
   readonly asks?: string;
   /** Lines of the manifest above those of artifacts; `trace` among them. */
   readonly trace?: string;
@@ -56,7 +56,7 @@ async function recorded(
   return workspace;
 }
 
-/** Of the one session of a workspace. */
+/** Returns the folder of the one session of a workspace. */
 function sessionFolder({ folder }: Workspace): string {
   const sessions = join(folder, '.svc', 'sessions');
   return join(sessions, readdirSync(sessions)[0] ?? '');

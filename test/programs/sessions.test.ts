@@ -57,7 +57,7 @@ describe('svc sessions', () => {
       ['4f1a', 'ok'],
     ]);
     expect(all[0]).toMatchObject({ tasks: 1, task: 'Say that\nyou are \u202Edone.' });
-    // Of another workspace, by the record of the session that runs.
+    // Another workspace lists it by the record of the session that runs.
     const there = listedIn((await svc(elsewhere, ['sessions', '--json'], home)).stdout);
     expect(there).toEqual([expect.objectContaining({ session_id: line.session_id, tasks: 1, status: 'running' })]);
     const { stdout } = await svc(workspace, ['sessions'], home);

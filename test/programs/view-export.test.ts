@@ -61,7 +61,7 @@ function traceIn(elements: Readonly<Record<string, string>>): Record<string, unk
   return lines.map(({ line }) => JSON.parse(line.text) as Record<string, unknown>);
 }
 
-/** Of those of a step, its number and its texts. */
+/** Returns the number and the texts of each element that is one of a step. */
 function stepsIn(elements: Readonly<Record<string, string>>): object[] {
   const lines = linesOf(elements['svc-lines']);
   return lines.filter(({ step }) => step !== null).map(({ step, parts }) => ({ step, parts }));

@@ -11,7 +11,7 @@ import { calls, runs, says, script } from './scripted-turns.ts';
 import { svc, type SvcEnd } from './svc-process.ts';
 import { makeWorkspace, type Workspace } from './workspace.ts';
 
-/** Of a reviewer whose recorded session is forged. */
+/** The manifest of a reviewer whose recorded session is forged. */
 export const manifest = `name: reviewer
 version: 1.0.0
 artifacts:

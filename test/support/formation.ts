@@ -22,19 +22,19 @@ import { makeWorkspace, type Workspace } from './workspace.ts';
 export interface FormationCapsule {
   readonly manifest: string;
   readonly script: string;
-  /** Of the provider; none when absent. */
+  /** The key of the provider; without it there is no key. */
   readonly apiKey?: string;
 }
 
 export interface FormationOptions {
   readonly capsules: Readonly<Record<string, FormationCapsule>> & { readonly lead: FormationCapsule };
-  /** Of the daemon, beside `--spawn-allow lead`. */
+  /** Further options of the referee, beside `--spawn-allow lead`. */
   readonly referee?: readonly string[];
   /** Whether what capsules ask their referee goes through a relay that writes it down. */
   readonly isRelayed?: true;
   /** What the lead is started with; without it the lead waits for a message. */
   readonly task?: string;
-  /** Of the lead. */
+  /** The variables of the lead. */
   readonly env?: Readonly<Record<string, string>>;
   /** Further flags of the lead. */
   readonly flags?: readonly string[];

@@ -37,7 +37,7 @@ function built(path: string, args: readonly string[], env: Readonly<Record<strin
   const name = path.split('/').at(-1) ?? '';
   if (spawnSync('go', ['version']).status !== 0) return { path: null, missing: `needs go to build ${name}` };
   mkdirSync(cache, { recursive: true });
-  // Of tests that want it at once, one builds it.
+  // When several tests want it at once, one of them builds it.
   const script = '[ -x "$0" ] || go "$@"';
   const build = ['flock', join(cache, 'lock'), 'sh', '-c', script, path, ...args];
   const { status } = spawnSync(build[0] ?? '', build.slice(1), { env: { ...process.env, ...env, GOFLAGS: '' } });

@@ -9,7 +9,7 @@ const counter = fileURLToPath(new URL('count-listeners.cjs', import.meta.url));
 
 /** What a process holds at most over some turns. */
 export interface Held {
-  /** Of each kind: `pipe`, `socket`, and the rest as one. */
+  /** How many of each kind: `pipe`, `socket`, and the rest as one. */
   pipes: number;
   sockets: number;
   others: number;

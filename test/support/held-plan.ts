@@ -21,7 +21,7 @@ export class HeldWork implements PlanWork {
   readonly log: string[] = [];
   readonly cancel = new AbortController();
   readonly #held = new Map<string, { end: (outcome: StepOutcome) => void; break: (error: unknown) => void }>();
-  /** Of `onEnded`. */
+  /** What `onEnded` answers. */
   goesOn = true;
 
   constructor() {

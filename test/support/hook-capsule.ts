@@ -14,7 +14,7 @@ export interface HookCapsule extends Omit<ScriptCapsule, 'manifest'> {
   readonly artifacts?: readonly string[];
   /** The orders for hooks in the variable HOOK_ORDERS. */
   readonly orders?: string;
-  /** Of each hook. */
+  /** The deadline of each hook. */
   readonly deadlineSecs?: number;
   readonly memory?: string;
   /** What the entries of hooks ask for beside limits, as entries of a flow mapping; HOOK_ORDERS when absent. */

@@ -25,7 +25,7 @@ function unusable(message) {
   return null;
 }
 
-/** Of tools/call, by the name of the tool. */
+/** The answers to tools/call, by the name of the tool. */
 const answers = {
   echo: ({ arguments: args }) => text(JSON.stringify(args)),
   pid: () => text(String(process.pid)),

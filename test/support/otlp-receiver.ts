@@ -76,7 +76,7 @@ export class OtlpReceiver {
     this.answer = taken;
   }
 
-  /** Of all requests that were taken, in the order in which they came. */
+  /** The spans of all requests that were taken, in the order in which they came. */
   get spans(): readonly ReceivedSpan[] {
     return this.#items('/v1/traces', 'resourceSpans', 'scopeSpans', 'spans') as unknown as readonly ReceivedSpan[];
   }
@@ -85,7 +85,7 @@ export class OtlpReceiver {
     return this.#items('/v1/logs', 'resourceLogs', 'scopeLogs', 'logRecords');
   }
 
-  /** Of the last request with measures. */
+  /** The measures of the last request that has some. */
   get metrics(): readonly Readonly<Record<string, unknown>>[] {
     const last = this.received.filter(({ path }) => path === '/v1/metrics').slice(-1);
     return itemsOf(last, 'resourceMetrics', 'scopeMetrics', 'metrics');

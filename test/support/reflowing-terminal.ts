@@ -155,7 +155,7 @@ export class ReflowingTerminal {
     if (!this.#wraps) this.#column = Math.min(this.#column, this.#columns - 1);
   }
 
-  /** Of a whole line, nothing is left that belongs to the one above. */
+  /** When a whole line is erased, it does not belong to the line above any more. */
   #eraseRight(): void {
     this.#current.cells.length = Math.min(this.#current.cells.length, this.#column);
     this.#current.goesOn = false;
@@ -165,7 +165,7 @@ export class ReflowingTerminal {
 
   #eraseBelow(): void {
     if (this.#column === 0 && this.#line === this.#top) {
-      // Of the whole screen: what it shows is kept.
+      // The whole screen is erased: what it shows is kept.
       while (this.#lines.at(-1)?.cells.length === 0) this.#lines.pop();
       this.#line = this.#lines.length;
       while (this.#lines.length < this.#line + this.#height) this.#lines.push(blank());

@@ -28,7 +28,7 @@ export interface Replacement {
   readonly path: string;
   /** Writes the file with a content that distinguishes `one` from `other`; rejects or throws when it cannot be written. */
   readonly write: (directory: string, variant: 'one' | 'other') => Promise<unknown> | void;
-  /** Of the file, under a umask of 022. */
+  /** The mode of the file, under a umask of 022. */
   readonly mode: number;
   /** What cannot be written is let go. */
   readonly isQuiet?: true;

@@ -20,7 +20,7 @@ export class StandInReferee {
   readonly spawns: Asked[] = [];
   readonly deregistered = new Arrivals<Asked>();
   readonly notes = new Arrivals<Note>();
-  /** Of `POST /spawn`, instead of a grant. */
+  /** The answer to `POST /spawn`, instead of a grant. */
   refusal: { readonly status: number; readonly error: string } | null = null;
   /** What it grants. */
   approval = approvalOfTest;

@@ -17,7 +17,7 @@ import {
 } from './svc-process.ts';
 import type { Workspace } from './workspace.ts';
 
-/** Of a capsule that stays up for messages. */
+/** The lifecycle of a capsule that stays up for messages. */
 export const staysUp = 'lifecycle: { task_acceptance: queue, after_task: sleep }\n';
 
 /** A running capsule and the streams that were opened of it. */

@@ -1,7 +1,7 @@
 // Draws what a terminal shows as a picture for a page: one SVG with the text of its rows in it.
 import xterm from '@xterm/headless';
 
-/** Of one cell, in units of the picture. */
+/** The size of one cell, in units of the picture. */
 const cell = { width: 8.4, height: 19 };
 const margin = 18;
 

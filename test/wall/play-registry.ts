@@ -38,7 +38,7 @@ export const registry = z.strictObject({
   each,
   does: z.enum(['publish', 'sign', 'fetch', 'signatures']),
   login: text.optional(),
-  /** Of an archive that is larger than that of a small tool. */
+  /** The bytes of an archive that is larger than that of a small tool. */
   bytes: z.int().optional(),
   lists_referrers: z.boolean().optional(),
   /** By method and kind: `manifest`, `blob`, `upload`, `referrers`, `token`, `storage`; `*` is every kind of the registry. */

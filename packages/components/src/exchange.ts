@@ -10,7 +10,7 @@ import type { RemoteRequest } from './outbound/remote-messages.ts';
 /** More than this in one call, answer or message of a component ends it: the session holds the values. */
 export const valueLimitBytes = 64 * 1024 * 1024;
 
-/** Of one message on its way: a value and what it is wrapped in. */
+/** The most bytes of one message: a value, and what it is wrapped in. */
 export const messageLimitBytes: number = valueLimitBytes + 4 * 1024 * 1024;
 
 /** Receives the bytes that a component writes to stdout and stderr, where its grants say so. */
@@ -62,7 +62,7 @@ export type HostMessage =
       readonly interface: string;
       readonly function: string;
       readonly args: readonly unknown[];
-      /** Of this call, where imports are played and it is not the first. */
+      /** The log of this call, if imports are played and it is not the first call. */
       readonly log?: string;
     }
   | { readonly kind: 'answer'; readonly value: unknown };

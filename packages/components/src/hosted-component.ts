@@ -15,7 +15,7 @@ interface HostedOptions {
 }
 
 interface Live {
-  /** Of the instances of this component, from 1. */
+  /** The number of this instance among those of its component, from 1. */
   readonly number: number;
   readonly instance: Instance;
   /** The part in which nothing of the guest runs: reading, compiling, the start of the process. */

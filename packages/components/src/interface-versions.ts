@@ -9,7 +9,7 @@ interface Offer {
   readonly newest: string;
   /** Raised only when a host can no longer serve what was built with an earlier one. */
   readonly oldest: string;
-  /** Of an interface that others define: a later patch is taken too, and only what it has added is refused, by name, where it is called. */
+  /** Set for an interface that others define: a later patch is accepted too. Only what it has added is refused, by name, where it is called. */
   readonly laterPatches?: true;
 }
 

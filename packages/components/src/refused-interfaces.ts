@@ -20,7 +20,7 @@ const offered: Readonly<Record<string, string>> = {
   'wasi:sockets': 'instance-network ip-name-lookup network tcp tcp-create-socket udp udp-create-socket',
 };
 
-/** Of WASI 0.3 what the host has by the same name, with functions that block: a component built for it gets that. */
+/** The interfaces of WASI 0.3 that the host has by the same name, with functions that block. A component built for 0.3 gets those. */
 const offeredOfWasi03: Readonly<Record<string, string>> = {
   'wasi:cli': 'environment exit terminal-input terminal-output terminal-stderr terminal-stdin terminal-stdout',
   'wasi:clocks': 'monotonic-clock system-clock types',
@@ -49,7 +49,7 @@ export const buildForWasi02 = 'build it for WASI 0.2, which in Rust is the targe
 
 const versioned = /^([a-z][a-z0-9-]*:[a-z][a-z0-9-]*)\/[^@]+@(.+)$/;
 const released = /^\d{1,9}\.\d{1,9}\.\d{1,9}$/;
-/** Of a name in a refusal: the component wrote it. */
+/** The most characters of a name in a refusal: the component wrote the name. */
 const longestName = 200;
 const mostNames = 5;
 

@@ -10,7 +10,7 @@ import { compileTimeoutMs, faultOf, noGrants, order, temporaryFolder, testHost }
 import { fixtureCache } from '../../../test/support/warm-home.ts';
 
 const granted = 32 * 1024 * 1024;
-/** Of the process: the engine, the script that links a component and its code, and what is granted. */
+/** The most memory of the process: the engine, the script that links a component and its code, and what is granted. */
 const mostResidentMegabytes = 220;
 const workdir = temporaryFolder();
 let host: ComponentHost;

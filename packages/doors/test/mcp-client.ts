@@ -2,7 +2,7 @@ import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/cli
 
 import type { A2aCapsule } from './a2a-capsule.ts';
 
-/** Of the newest revision, or of the one before, which begins with `initialize`. */
+/** The newest revision, or the one before, in which a client begins with `initialize`. */
 export type Revision = '2026-07-28' | '2025-11-25';
 export const revisions = ['2026-07-28', '2025-11-25'] as const;
 

@@ -21,7 +21,7 @@ const message = { messageId: 'm', role: 'user', parts: [{ text: 'x' }] };
 
 /** What a call is made with: `id` is a task of another client. */
 type Params = (id: string) => Json | null;
-/** Of each list one scope is enough; an empty list of lists is a call that every token may make. */
+/** One scope of each list is enough. An empty list of lists is a call that every token may make. */
 type Needs = readonly (readonly Scope[])[];
 type Call = readonly [name: string, path: string, params: Params, needs: Needs];
 

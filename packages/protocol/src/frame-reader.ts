@@ -19,7 +19,7 @@ export const longestFrame: number = 128 * 1024 * 1024;
 export class FrameReader {
   readonly #decoder = new TextDecoder();
   readonly #mostCharacters: number;
-  /** Of a line that has not ended. */
+  /** The pieces of a line that has not ended. */
   #pieces: string[] = [];
   #endsWithReturn = false;
   #id: string | undefined = undefined;

@@ -31,7 +31,7 @@ export interface Snapshot {
   readonly containment: string;
   /** What `POST /` answers to requests with the header, beside what the card lists. */
   readonly methods: readonly string[];
-  /** Of the session so far. */
+  /** The tokens of the session so far. */
   readonly usage: TokenCount;
   /** The running one first, then those that wait, the next first. */
   readonly tasks: readonly LiveTask[];
@@ -56,7 +56,7 @@ interface OfCall extends OfTurn {
 
 /** How long a driver waits before it asks the model again. */
 export interface RetryWaiting {
-  /** Of the answer that it was refused with; null without one. */
+  /** The status of the answer that refused the request; null without an answer. */
   readonly status: number | null;
   readonly waitMs: number;
   /** Which of the repetitions it will be, from 1, and how many there may be. */
@@ -87,7 +87,7 @@ export type LiveEvent =
       readonly event: 'usage';
       readonly model: string;
       readonly durationMs: number;
-      /** Of the session so far. */
+      /** The tokens of the session so far. */
       readonly total: TokenCount;
     } & TokenCount &
       OfTurn)
@@ -132,7 +132,7 @@ export type LiveEvent =
       readonly state: string;
       /** Why it failed, in the words of the trace; else null. */
       readonly reason: string | null;
-      /** Of all attempts, as `usage`. */
+      /** The turns of all attempts; `usage` counts all attempts too. */
       readonly turns: number;
       readonly usage: TokenCount;
       /** Since its first attempt began. */

@@ -134,7 +134,7 @@ describe('a MAC', () => {
     const minted = mintPeerHandle({ key, audience, ...facts, path: 'q3.csv' });
     const [, text = '', mac = ''] = minted.split('.');
     expect(verified(minted)).toMatchObject({ p: 'q3.csv' });
-    // Of its six bits two are of a byte.
+    // Two of its six bits belong to a byte.
     expect(text.slice(-1)).toBe('Q');
     const respelt = `mh1.${text.slice(0, -1)}R.${mac}`;
     expect(parsePeerHandle(respelt)?.payload).toEqual(parsePeerHandle(minted)?.payload);

@@ -92,7 +92,7 @@ export interface LiveNow {
   /** Is null while nothing waits for an answer. */
   readonly question: { readonly task: string; readonly wait: string; readonly prompt: string } | null;
   readonly calls: readonly LiveCall[];
-  /** The task that runs; null for none. */
+  /** The task that runs; null without one. */
   readonly task: string | null;
   readonly turn: number;
   /** The end of the text of the turn that is being written. */

@@ -28,9 +28,9 @@ const mostEncoded = 32;
 
 /** What the index takes for the versions of one name. */
 interface NameSize {
-  /** Of all their objects together. */
+  /** The bytes of the objects of all versions together. */
   bytes: number;
-  /** Of the object of each. */
+  /** The bytes of the object of each version. */
   readonly ofVersions: Map<string, number>;
 }
 
@@ -52,7 +52,7 @@ export class ArtifactIndex {
   #readAtMs = Number.NEGATIVE_INFINITY;
   #versions: { readonly byName: ReadonlyMap<string, readonly ArtifactRecord[][]>; readonly count: number } | null =
     null;
-  /** Of what was known when there were so many records and changes of state: each publish looks at what came since, and not at all versions. */
+  /** The sizes at the time of `#sized`, which counts records and changes of state. Each publish looks only at what came since, not at all versions. */
   readonly #sizes = new Map<string, NameSize>();
   #sized = { records: 0, states: 0 };
   #encoded: { readonly lists: Map<string, EncodedIndex>; readonly count: number } | null = null;
@@ -123,7 +123,7 @@ export class ArtifactIndex {
     }
   }
 
-  /** Of the object of a version. */
+  /** Returns the bytes of the object of a version. */
   #bytesOf(records: readonly ArtifactRecord[]): number {
     return Buffer.byteLength(JSON.stringify(this.#indexObject(records)));
   }

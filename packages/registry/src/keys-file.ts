@@ -12,7 +12,7 @@ import { isNamePattern, NamePatterns } from './name-patterns.ts';
 /** One key that clients present, known by its hash alone. */
 export interface RegistryKey {
   readonly id: string;
-  /** Of the key, in lowercase hex. */
+  /** The hash of the key, in lowercase hex. */
   readonly sha256: string;
   readonly read: NamePatterns;
   readonly publish: NamePatterns;

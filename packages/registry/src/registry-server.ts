@@ -53,7 +53,7 @@ export interface RegistryOptions {
 
 const health: Route = { method: 'GET', path: '/healthz', body: 'unread', handle: () => jsonReply({ status: 'ok' }) };
 
-/** Of the body of a change of state. */
+/** The most bytes of the body of a change of state. */
 const mostStateBytes = 16 * 1024;
 
 /** 1 KiB a second: slower than any line, and the longest a dead sender is waited for. */

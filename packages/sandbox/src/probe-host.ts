@@ -50,7 +50,7 @@ const [granted, tried] = [64, 70];
 interface ProbeStart {
   readonly enforcement: Enforcement;
   readonly users: PlanRequest['users'];
-  /** Of the helper, as the program that is started. */
+  /** The arguments with which the helper is the program that is started. */
   readonly args: readonly string[];
 }
 

@@ -54,7 +54,7 @@ interface ReadDirectory {
   /** Everything in it, where it may be written. */
   readonly names: readonly string[];
   readonly masked: readonly { readonly path: string; readonly kind: 'file' | 'directory' | 'link' }[];
-  /** The `.git` in it, or itself where it is the directory of a repository; null for none, and at the top. */
+  /** The `.git` in it, or itself where it is the directory of a repository; null without one, and at the top. */
   readonly repository: string | null;
   readonly count: number;
 }
@@ -96,7 +96,7 @@ class WatchedFolder implements OpenedFolder {
   #known = new Map<string, ReadDirectory>();
   #start: FolderAtStart | null = null;
   #made: MadeRepositories | null = null;
-  /** Of the repositories, when the session began. */
+  /** The kept places of the repositories when the session began. */
   #firstGit: readonly KeptPlace[] | null = null;
   #firstData: readonly KeptPlace[] | null = null;
   readonly #elsewhere: GitElsewhere | null;

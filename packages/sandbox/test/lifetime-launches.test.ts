@@ -61,7 +61,7 @@ function holdings(directory: string): Holdings {
   };
 }
 
-/** Of what there is more now than before, pipes left out: the names of numbers, and files. */
+/** Returns what there is more of now than before, without pipes: the names of numbers, and files. */
 function grown(now: Holdings, before: Holdings): readonly string[] {
   const more = (['descriptors', 'mounts', 'children'] as const).filter((key) => now[key] > before[key]);
   return [...more, ...now.files.filter((file) => !before.files.includes(file))];

@@ -7,7 +7,7 @@
 export const conventions = {
   repository: 'open-telemetry/semantic-conventions-genai',
   /**
-   * Of `docs/gen-ai/client-inference.md`; `docs/gen-ai/gen-ai-token-metrics.md` was read at 066d4a7f356f8600de6f10c42874626ab88692fb, and
+   * The commit of `docs/gen-ai/client-inference.md` that was read; `docs/gen-ai/gen-ai-token-metrics.md` was read at 066d4a7f356f8600de6f10c42874626ab88692fb, and
    * `docs/gen-ai/mcp.md` at 0393513c908bf895e7b3ec480a2c1eb073c584af.
    */
   commit: '024a4f944a1291fcb627c9c47da69e79868dd15e',

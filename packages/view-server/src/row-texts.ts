@@ -53,7 +53,7 @@ export function resultOf(task: string, journal: OpenJournal | null): ShownText {
   return shown(journal.textOf(hash));
 }
 
-/** The hash that the line leads to; null for none. */
+/** The hash that the line leads to; null without one. */
 export function hashOf(sought: Sought | null, { file, places }: Omit<OpenJournal, 'textOf'>): string | null {
   if (sought === null) return null;
   if (sought.kind === 'answer') return places.answerOf(sought.task, sought.number) ?? null;

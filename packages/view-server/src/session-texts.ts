@@ -36,7 +36,7 @@ export class SessionTexts {
     return { ...detailOf(line.text, row), ...texts };
   }
 
-  /** The row of an event; -1 for none. Like each of the scans below, refused as `busy` while many others run in the session. */
+  /** The row of an event; -1 without one. Like each of the scans below, refused as `busy` while many others run in the session. */
   async find(session: ViewedSession, eventId: string): Promise<number> {
     return await this.#scan(
       session,

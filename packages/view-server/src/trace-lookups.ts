@@ -13,7 +13,7 @@ const [mostFound, mostFiles, mostRows] = [100_000, 10_000, 1000];
 /** Comparisons of two lines that are made before others have their turn. */
 const turnCells = 1_000_000;
 
-/** The row of an event id; -1 for none. */
+/** The row of an event id; -1 without one. */
 export async function rowOfEvent(file: LineFile, eventId: string): Promise<number> {
   if (!/^[\w-]{1,128}$/.test(eventId)) return -1;
   const wanted = Buffer.from(`"event_id":"${eventId}"`);
@@ -35,7 +35,7 @@ export async function rowsWith(file: LineFile, words: string): Promise<readonly 
   return found;
 }
 
-/** Of each file that calls have changed, as far as their arguments say it. */
+/** Returns the changes of each file that calls have changed, as far as their arguments say it. */
 export async function changesIn(file: LineFile): Promise<readonly FileChanges[]> {
   const files = new Map<string, { readonly path: string; added: number; removed: number; readonly rows: number[] }>();
   let cells = 0;

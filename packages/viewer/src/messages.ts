@@ -19,7 +19,7 @@ export type FromWorker =
 export type Place =
   | {
       readonly kind: 'server';
-      /** Of the session, absolute, with `/` at its end. */ readonly base: string;
+      /** The address of the session, absolute, with `/` at its end. */ readonly base: string;
       readonly token: string;
     }
   | {
@@ -40,11 +40,11 @@ export type ToWorker =
 export interface Questions {
   /** All that the side panel shows of a row. */
   readonly detail: { readonly about: number; readonly answer: StepDetail };
-  /** The row of an event id; -1 for none. */
+  /** The row of an event id; -1 without one. */
   readonly find: { readonly about: string; readonly answer: number };
   /** Rows of whose lines a value holds a text, in small letters; at most 100,000. */
   readonly search: { readonly about: string; readonly answer: readonly number[] };
-  /** Of a task, by its id. */
+  /** The result of a task, by its id. */
   readonly result: { readonly about: string; readonly answer: ShownText };
   readonly changes: { readonly about: null; readonly answer: readonly FileChanges[] };
 }

@@ -18,7 +18,7 @@ export const bundledCompaction = 'svc-hook-compact';
 /** The version of everything that comes inside the package. */
 export const bundledVersion = '1.0.0';
 
-/** Of a name, and of a version. */
+/** The most characters of a name, and of a version. */
 export const longestName = 100;
 
 /** `[a-z0-9-]`, no hyphen at an edge, at most 100 characters (docs/protocol.md "The registry"). */

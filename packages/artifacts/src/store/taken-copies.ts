@@ -14,7 +14,7 @@ export function copiesOfCandidate(candidate: Candidate, platform: string): CopyR
   return ({ sha256, platform: variant }) => sha256 === wanted?.sha256 && variant === wanted.platform;
 }
 
-/** Of a place (`from` of an entry): only what `svc.lock` says to have come from there. */
+/** Returns the rule for an entry with a place (`from`): only a copy counts that came from there according to `svc.lock`. */
 export function copiesFromPlace(place: string, lock: readonly LockedArtifact[] | null): CopyRule {
   return ({ name, version, platform, sha256 }) =>
     lock?.some((locked) => {

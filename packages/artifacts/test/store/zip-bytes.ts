@@ -9,7 +9,7 @@ export interface RawEntry {
   readonly flags?: number;
   readonly crc?: number;
   readonly size?: number;
-  /** Of the local header, where another one is to stand. */
+  /** The name in the local header, if it is to differ. */
   readonly localName?: string;
   readonly localSize?: number;
   /** Unix mode with file type, in the upper half of the external attributes. */

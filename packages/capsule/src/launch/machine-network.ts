@@ -18,7 +18,7 @@ export interface MachineNetwork {
   /** Is null if nothing goes through a proxy. */
   readonly proxyFor: ProxyFor | null;
   readonly proxied: Pick<ScopeObject, 'proxied'>;
-  /** Of the addresses of proxies. */
+  /** The secrets in the addresses of proxies. */
   readonly secrets: readonly Secret[];
   /** Certificates as PEM, those of the system among them; null if the environment names none beside these. */
   readonly authorities: string | null;

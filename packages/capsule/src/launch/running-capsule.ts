@@ -121,7 +121,7 @@ export interface GivenProject {
 export interface RunChanges {
   /** The manifest with the lifecycle and the limits of this run. */
   readonly settle: (manifest: CapsuleManifest) => CapsuleManifest;
-  /** The first task, null for none; `find` looks where every other run does. */
+  /** The first task, null without one; `find` looks where every other run does. */
   readonly task: (find: () => Promise<InitialTask | null>) => Promise<InitialTask | null>;
   /** Separates the conversations of this run from all others in the same workdir; absent to use those of the workdir. */
   readonly thread?: string;

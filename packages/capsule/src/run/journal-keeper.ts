@@ -28,7 +28,7 @@ export interface KeeperRequest {
   readonly launch: PreparedLaunch;
   readonly sessionId: SessionId;
   readonly capture: Capture;
-  /** Of the session, with its trace. */
+  /** The directory of the session, which has its trace. */
   readonly directory: string;
   readonly tools: readonly Tool[];
   readonly conversations: KeptWhere;

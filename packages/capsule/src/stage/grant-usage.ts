@@ -23,7 +23,7 @@ export type RecordedUsage = NonNullable<Line<'session_end'>['grant_evidence']>;
 /** Commands share one proxy: which of them asked is not known. */
 const programs = 'programs';
 const ofNetwork = 'capabilities.network.allow';
-/** Of a name and a rule in a line, in characters. */
+/** The most characters of a name, and of a rule, in a line. */
 const longestText = 512;
 
 /** What is seen of the requests of one component. */
@@ -121,7 +121,7 @@ export class GrantUsage {
     this.#lines.close();
   }
 
-  /** Of the session. */
+  /** Hears the activity of the session. */
   hear(told: Activity): void {
     if (told.kind === 'call-judged') this.#judged(told.task, told.call);
     if (told.kind === 'file-refused') {

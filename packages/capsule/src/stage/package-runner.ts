@@ -66,7 +66,7 @@ const exactNpmVersion = /^\d+\.\d+\.\d+(?:[-+][\w.+-]+)?$/;
 
 export interface PackageCommand {
   readonly runner: 'npx' | 'uvx';
-  /** Of the package. */
+  /** The name of the package. */
   readonly name: string;
   readonly spec: string;
   readonly isExact: boolean;

@@ -46,7 +46,7 @@ export class SessionServers {
   async tools({ entry, manifest, sha256 }: InstalledArtifact, place: ServerPlace): Promise<readonly Tool[]> {
     const { name, description } = manifest;
     const chosen = entry.tools ?? null;
-    // Of the same server, another choice is another list.
+    // Another choice of tools of the same server is another list.
     const key = chosen === null ? sha256 : sha256Hex(`${sha256} ${chosen.join(' ')}`);
     const kept = await this.#kept.read(key);
     const { sessionDirectory, logs, cutBefore, onWarning } = this.#deps;

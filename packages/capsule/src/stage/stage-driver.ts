@@ -35,7 +35,7 @@ async function processDriver(parts: StageParts): Promise<Driver> {
   ]);
   const { hiddenBeyond } = await import('./hidden-paths.ts');
   const { launch, processes, directories } = parts;
-  // Of the token, too, which nobody knows before.
+  // The redactor learns the spellings of the token too, which nobody knows before.
   await launch.redactor.learnSpellings();
   const { grants, loaded } = launch;
   const { inference } = loaded.manifest;

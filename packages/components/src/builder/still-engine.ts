@@ -202,7 +202,7 @@ function readImports(reader: WasmReader): Imports {
   return { functions, globals };
 }
 
-/** Of a table, whose type of element stands before them, or of a memory. */
+/** Reads the limits of a table or of a memory. The limits of a table follow the type of its elements. */
 function readLimits(reader: WasmReader, kind: 1 | 2): void {
   if (kind === 1) reader.byte();
   const hasMaximum = (reader.byte() & 1) === 1;

@@ -26,7 +26,7 @@ export interface ComponentSource {
   readonly name: string;
   /** The bytes of `component.wasm`, the file that holds them, or what gets them; read only when the component has to be compiled. */
   readonly wasm: Uint8Array | string | (() => Promise<Uint8Array>);
-  /** Of those bytes, lowercase hex. Other bytes are refused. Is null when their giver has checked them. */
+  /** The hash of those bytes, in lowercase hex. Other bytes are refused. It is null if the caller has checked the bytes. */
   readonly sha256: string | null;
   /** A directory that `compileComponent` wrote for this component. */
   readonly precompiledDir?: string;
@@ -148,7 +148,7 @@ export class CompileCache {
   }
 }
 
-/** Of what a source that was compiled ahead says of itself. */
+/** Reads the head of a component that was compiled ahead. Returns null if the source has none. */
 function seeShipped({ precompiledDir, sha256 }: ComponentSource): SeenTranspiled | null {
   return precompiledDir === undefined ? null : seeTranspiled(join(precompiledDir, compiledFileName), sha256);
 }

@@ -24,7 +24,7 @@ const compileLimitMs = 120_000;
 const largestAnswer = 512 * 1024 * 1024;
 const heapMegabytes = 1_024;
 const otherMegabytes = 2_048;
-/** Of a component; a core module has another layer number behind the same four bytes. */
+/** The first bytes of a component. A core module has another layer number behind the same four bytes. */
 const preamble = Buffer.from([0x00, 0x61, 0x73, 0x6d, 0x0d, 0x00, 0x01, 0x00]);
 
 /** The compiler inside the package, in `dist/compiler`. Nothing of it is read before it is asked for. */

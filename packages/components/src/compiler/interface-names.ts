@@ -46,7 +46,7 @@ export function hasUnusualFunctions(component: Uint8Array): boolean {
   return false;
 }
 
-/** Of functions there are those lifted, those lowered and, of a resource, `new`, `drop` and `rep`; what came later is for async ones. */
+/** Reads one canonical function. The usual ones are lifted, lowered, or `new`, `drop` and `rep` of a resource; the later kinds are for async functions. */
 function isUnusual(reader: WasmReader): boolean {
   const kind = reader.byte();
   if (kind > 0x04) return true;

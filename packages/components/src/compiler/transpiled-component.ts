@@ -7,7 +7,7 @@ import { sha256Hex, sha256Shape } from '@svc/kit/sha256.ts';
 
 /** A component as the compiler left it: a script that links it and the core modules the script asks for. */
 export interface TranspiledComponent {
-  /** Of the bytes of `component.wasm`, lowercase hex. */
+  /** The hash of the bytes of `component.wasm`, in lowercase hex. */
   readonly componentSha256: string;
   /** What it imports, without versions: `svc:text/chunks`. */
   readonly imports: readonly string[];
@@ -37,7 +37,7 @@ export interface ArchiveSlice {
   readonly archive: string;
   readonly from: number;
   readonly to: number;
-  /** Of these bytes, in hex. */
+  /** The hash of these bytes, in hex. */
   readonly digest: string;
 }
 
@@ -125,7 +125,7 @@ const isHead = isObjectOf({
 
 /** What a file of this form says of itself. Only who reads all of it finds out whether it is whole. */
 export interface TranspiledHead extends Guarded<typeof isHead> {
-  /** Of all that stands behind it, in hex. */
+  /** The hash of all bytes behind the head, in hex. */
   readonly digest: string;
 }
 

@@ -29,7 +29,7 @@ export function countMemory(memory: WebAssembly.Memory): void {
   memories.add(memory);
 }
 
-/** Of memories and of what is kept beside them. */
+/** Returns how many bytes memories take, and what is kept beside them. */
 export function bytesInUse(): number {
   let bytes = keptBytes;
   for (const { buffer } of memories) bytes += buffer.byteLength;

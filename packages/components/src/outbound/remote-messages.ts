@@ -80,7 +80,7 @@ export interface RemoteAnswers {
 export interface WaitAnswer {
   /** Indexes of the waits that are over. */
   readonly over: readonly number[];
-  /** Of the first of them. */
+  /** The arrival for the first of these waits. */
   readonly arrival: Arrival | null;
 }
 
@@ -88,7 +88,7 @@ export interface WaitAnswer {
 export interface Arrival {
   readonly exchange: number;
   readonly head?: HeadAnswer;
-  /** Of the body as much as is there, once the head is known. */
+  /** As much of the body as is there, once the head is known. */
   readonly read?: ReadAnswer;
 }
 

@@ -65,7 +65,7 @@ function invalid(why: string): A2aFault {
   return new A2aFault('INVALID_REQUEST', `Request payload validation error: ${why}`);
 }
 
-/** Of results; what is refused has the type of `google.rpc.Status` in JSON (A2A 1.0, 11.2 and 11.6). */
+/** The type of results. Refusals have the type of `google.rpc.Status` in JSON (A2A 1.0, 11.2 and 11.6). */
 const contentType = 'application/a2a+json';
 
 function reply(answer: A2aAnswer): Reply {

@@ -116,7 +116,7 @@ function parseMessage(given: unknown): ReceivedA2aMessage {
   return { messageId, contextId, taskId, parts, text: texts.join('\n'), files };
 }
 
-/** Of one message. */
+/** The most files of one message. */
 const mostFiles = 32;
 
 const contents = ['text', 'raw', 'url', 'data'] as const;

@@ -40,7 +40,7 @@ export class ClientSessions {
   readonly #capsule: ServedCapsule;
   readonly #clock: Pick<Clock, 'monotonicMs' | 'randomBytes'>;
   readonly #sessions = new Map<string, ClientSession>();
-  /** Of the clients that are about to have one more. */
+  /** The places of clients that are about to have one more session. */
   readonly #places = new Set<Place>();
 
   constructor(capsule: ServedCapsule, clock: Pick<Clock, 'monotonicMs' | 'randomBytes'>) {

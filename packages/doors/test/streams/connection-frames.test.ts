@@ -4,7 +4,7 @@ import { ack, textBytes, useStreamDoors } from './stream-door.ts';
 
 const openDoor = useStreamDoors();
 
-/** Of each group of lines: those that are no data. */
+/** Returns the lines of each group that are not data. */
 function linesBeforeData(body: string): string[] {
   return body
     .split('\n\n')

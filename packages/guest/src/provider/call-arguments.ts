@@ -95,7 +95,7 @@ function plain(input: string): string {
   return isWhole(inner) ? compact(inner) : input.trim();
 }
 
-/** Of one reply; a session takes no more calls at once. */
+/** The most parts of one reply; a session takes no more calls at once. */
 const mostParts = 1_024;
 
 /** Throws `RequestFailure` where a reply has more calls, or blocks, than any that is meant. */

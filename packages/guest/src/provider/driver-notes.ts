@@ -6,7 +6,7 @@ export type DriverNote =
   | { readonly retry: { readonly wait_ms: number; readonly attempt: number; readonly of: number } }
   /** The provider refused a tool with these words, and is asked again without it. */
   | { readonly left_out: { readonly tool: string; readonly reason: string } }
-  /** Of the input tokens, those that the provider had in its cache and those that it has put there, where it says so. */
+  /** How many input tokens the provider had in its cache, and how many it has put there, if it says so. */
   | { readonly cache: CachedTokens };
 
 /** Tokens of a cache that a provider counted. */

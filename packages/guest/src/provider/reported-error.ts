@@ -6,7 +6,7 @@ import { lastingReason, type LastingReason } from './failure-reason.ts';
 
 const deepest = 10;
 const mostFaults = 3;
-/** Of the words of one part: of all together a message keeps a few hundred. */
+/** The most characters of the words of one part. A message keeps a few hundred of all parts together. */
 const longestWords = 4_096;
 const longestPlace = 200;
 

@@ -49,7 +49,7 @@ export class ByteBudget {
     return own > 0 && own + bytes > left / 2 ? 'share' : null;
   }
 
-  /** Of the holder that they were given to. */
+  /** Gives back bytes of the holder that has taken them. */
   giveBack(bytes: number, holder: string | null = null): void {
     this.#taken -= bytes;
     if (holder !== null) {

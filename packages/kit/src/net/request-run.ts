@@ -11,7 +11,7 @@ import { openTunnel, type Proxy } from './proxy.ts';
 
 /** How far a request had got. */
 interface Transfer {
-  /** Of the body that is sent; null without one. */
+  /** The length of the body that is sent; null without a body. */
   readonly toSend: number | null;
   sent: number;
   /** Announced for the answer; null before there is one, or when it announces nothing. */
@@ -22,7 +22,7 @@ interface Transfer {
 interface RunSettings {
   /** Who is asked, for messages. */
   readonly label: string;
-  /** Of the body; null without one. */
+  /** The length of the body; null without a body. */
   readonly toSend: number | null;
   readonly timeoutMs: number;
   /** Whether the time begins anew with each piece that goes over the line; such a request ends after an hour all the same. */

@@ -20,7 +20,7 @@ export interface Asked {
   readonly step: number;
   /** Which of the answers of its session it got, from 0; null while it has none. */
   order: number | null;
-  /** The hash of the outcome; null for none. */
+  /** The hash of the outcome; null without one. */
   value: string | null;
   /** The same question of the other session. */
   other: Asked | null;
@@ -119,12 +119,12 @@ export class ComparedSession {
     return 0;
   }
 
-  /** The place of the request that a step extends; null for none. */
+  /** The place of the request that a step extends; null without one. */
   baseOf({ base }: SkimmedStart): Place | null {
     return base === null ? null : this.#placeOf(base);
   }
 
-  /** The first step before `step` that waits; null for none. */
+  /** The first step before `step` that waits; null without one. */
   firstWaiting(step: number): ComparedStep | null {
     const [first] = this.waiting.values();
     return first !== undefined && first.step < step ? first : null;

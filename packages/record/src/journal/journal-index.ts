@@ -89,7 +89,7 @@ export interface IndexSource {
 /** An index as a search reads it: a journal has thousands, and most of them are only passed. */
 export class IndexLine {
   readonly offset: number;
-  /** Of the index before it; null in the first. */
+  /** The place of the index before this one; null in the first index. */
   readonly before: number | null;
   /** The number of its first step; null when it has none. */
   readonly firstStep: number | null;

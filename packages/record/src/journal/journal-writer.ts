@@ -55,7 +55,7 @@ export interface JournalLimits {
 }
 
 export interface JournalOptions {
-  /** Of the session, with its trace; it is there. */
+  /** The directory of the session, which has its trace. It must exist. */
   readonly directory: string;
   readonly session: SessionId;
   readonly capture: Capture;
@@ -72,7 +72,7 @@ export const bodiesDirectory = 'bodies';
 /** Stands empty in the place of a journal that `trace.keep` has removed. */
 export const removedFile = 'journal.removed';
 
-/** Of UTF-8; a longer text has a file of its own. */
+/** The most bytes of UTF-8 in a line; a longer text has a file of its own. */
 export const longestInline: number = 64 * 1024;
 /** What stays of each end of a text that is too long to be kept. */
 const endBytes = 4096;
@@ -109,7 +109,7 @@ class FileJournal implements Journal {
   #bodyBytes = 0;
   /** How much may be written before the disk is asked again how much is left. */
   #unasked = 0;
-  /** Of the next line. */
+  /** The number of the next line, and the chain before it. */
   #place: Place = { n: 0, chain: firstChain };
   /** Lines that go out with the next record. */
   #held: HeldLine[] = [];

@@ -5,7 +5,7 @@ import { recordedJson } from './recorded-json.ts';
 /** Where two values part: a JSON pointer, and both as text there; null for one that has nothing at that place. */
 export interface Difference {
   readonly path: string;
-  /** Of the first byte that differs, in the UTF-8 of two strings; null for anything else. */
+  /** The place of the first byte that differs, in the UTF-8 of two strings; null for anything else. */
   readonly byte: number | null;
   readonly a: string | null;
   readonly b: string | null;

@@ -17,7 +17,7 @@ export class LineBuffer {
   #bytes: Buffer = Buffer.alloc(0);
   #length = 0;
 
-  /** Of the lines that wait. */
+  /** The length of the lines that wait. */
   get length(): number {
     return this.#length;
   }

@@ -79,7 +79,7 @@ export const recordSchemas = {
   /** A text, before the first record that names it; it may stand there again later. Without `data`, `file` and `cut` only its hash was kept. */
   body: z.object({
     sha256,
-    /** Of the whole text in UTF-8. */
+    /** The bytes of the whole text in UTF-8. */
     bytes: count,
     data: z.string().optional(),
     /** It is in `bodies/`, under its hash. */
@@ -136,7 +136,7 @@ export const recordSchemas = {
   /** What the component of an effect was answered by its imports during one call. */
   io: z.object({
     e: place,
-    /** Of the component's instances, from 1: it keeps what it has in memory from call to call. */
+    /** The number of the component's instance, from 1. An instance keeps its memory from call to call. */
     instance: z.int().min(1),
     /** A JSON list of `[import, arguments, outcome]`; null when it was too much to keep, or the call was cut off. */
     value: sha256.nullable(),

@@ -11,7 +11,7 @@ export interface ModelRequest {
   readonly base: ModelRequest | null;
   /** How many messages it has. */
   readonly length: number;
-  /** All of them; null for none. */
+  /** All of them; null without one. */
   readonly messages: MessageList | null;
   /** Unix milliseconds at which its answer was there; null while it is not. */
   answeredAt: number | null;
@@ -46,9 +46,9 @@ export class RequestChain {
 /** The hashes of the messages of a request, from the last one back. Lists with the same messages are the same one. */
 export interface MessageList {
   readonly hash: string;
-  /** All but the last; null for none. */
+  /** All but the last; null without one. */
   readonly before: MessageList | null;
-  /** One further back, so that any is reached in few steps; null for none. */
+  /** One further back, so that any is reached in few steps; null without one. */
   readonly far: MessageList | null;
   readonly length: number;
   readonly id: number;

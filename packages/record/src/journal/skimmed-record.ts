@@ -34,29 +34,29 @@ export class SkimmedStart {
     return this.rest.includes('"port":"hook"');
   }
 
-  /** Of a request to the model: the hash of the fixed part. */
+  /** The hash of the fixed part of a request to the model. */
   get fixed(): string {
     return after(this.rest, '"fixed":"').slice(0, hashDigits);
   }
 
-  /** Of a request to the model: the place of the request that it extends, or null. */
+  /** The place of the request that a request to the model extends, or null. */
   get base(): string | null {
     const base = after(this.rest, '"base":"');
     return base === '' ? null : base.slice(0, base.indexOf('"'));
   }
 
-  /** Of a request to the model: how many messages it adds. */
+  /** How many messages a request to the model adds. */
   get added(): number {
     return Math.ceil(this.list.length / listedBytes);
   }
 
-  /** Of a request to the model: the hashes of the messages that it adds. */
+  /** The hashes of the messages that a request to the model adds. */
   get add(): readonly string[] {
     const { list } = this;
     return list === '' ? [] : list.slice(1, -1).split('","');
   }
 
-  /** Of a request to the model: the same hashes as text, as the line has them. */
+  /** The same hashes as text, as the line has them. */
   get list(): string {
     const list = after(this.rest, '"add":[');
     return list.slice(0, list.indexOf(']'));

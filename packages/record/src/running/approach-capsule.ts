@@ -27,7 +27,7 @@ export interface ApproachedCapsule {
 }
 
 export interface TokenChoice {
-  /** `SVC_LISTENER_TOKEN`; undefined or empty for none. */
+  /** `SVC_LISTENER_TOKEN`; undefined or empty without one. */
   readonly token: string | undefined;
   /** `--send-token`: the user wants it sent to an address that is not one of their sessions. */
   readonly isSentAnywhere: boolean;

@@ -59,7 +59,7 @@ export function shownId(sessionId: string): string {
   return cut(sessionId, longestId);
 }
 
-/** The `E-IO-003` of a JSON-RPC answer without the wanted result. `said` is its reason, null for none. */
+/** The `E-IO-003` of a JSON-RPC answer without the wanted result. `said` is its reason, null without one. */
 function refusedCall(address: string, method: string, said: string | null): Diagnostic {
   const shown = cut(said ?? 'neither a result nor an error', longestFault);
   return new Diagnostic('E-IO-003', `${method} was refused by the capsule at ${address}: ${shown}`, {

@@ -40,7 +40,7 @@ export function thisUser(): number | null {
 
 let here: Required<ProcessPlace> | null = null;
 
-/** Of this process, which never leaves it. */
+/** Returns the place of this process, which never changes. */
 export function placeHere(): Required<ProcessPlace> {
   here ??= {
     boot: unlessRefused(() => readFileSync('/proc/sys/kernel/random/boot_id', 'latin1').trim(), null),

@@ -24,7 +24,7 @@ const isRecord = isObjectOf({
   name: isText,
   version: isText,
   workdir: isText,
-  /** Of its trace, journal and logs; absent in records of older versions. */
+  /** The directory of its trace, journal and logs; absent in records of older versions. */
   session_directory: orNothing(isText),
   /** That a task without a manifest was given; absent of every other session. */
   project_folder: orNothing(isText),

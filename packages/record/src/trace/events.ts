@@ -226,7 +226,7 @@ export const traceEventSchemas = {
     exit_code: z.int().nullable(),
     /** Why it did not pass, where the tool does not say it. */
     reason: z.string().optional(),
-    /** Of its first attempt, or when it was skipped. */
+    /** When its first attempt began, or when it was skipped. */
     start_ms: startMs,
     duration_ms: count,
   }),
@@ -280,7 +280,7 @@ type RecordedEvent = {
 
 /** An event to record. */
 export type TraceEvent = RecordedEvent & {
-  /** Of the numbers in `arguments` that it cannot hold as they were written: the line holds them so, and has no such key. */
+  /** The digits of the numbers in `arguments` that JavaScript cannot hold as they were written. The line has the numbers as written, and no key `digits`. */
   readonly digits?: Readonly<Record<string, string>> | undefined;
 };
 

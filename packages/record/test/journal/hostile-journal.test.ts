@@ -58,7 +58,7 @@ it('a hostile journal gives the texts of all steps in about one pass over its in
   const before = reader.bytesRead;
   const found = starts.map((hash) => reader.body(hash));
   expect(found).toEqual(inputs.map((input) => ({ kind: 'text', text: JSON.stringify(input) })));
-  // Of each text its line, in a read of 16 KiB, and of each index once.
+  // It reads the line of each text, 16 KiB at a time, and each index once.
   expect(reader.bytesRead - before).toBeLessThan(starts.length * 17 * 1024 + 4 * reader.size);
 });
 

@@ -25,7 +25,7 @@ eachFolder('svc-journal-size-', (made) => {
 
 interface Sizes {
   readonly journal: number;
-  /** Of the texts that it was given, each counted once. */
+  /** The size of the texts that it was given, each counted once. */
   readonly texts: number;
 }
 

@@ -92,7 +92,7 @@ export function headerValues(headers: readonly HeaderLine[], wanted: string): st
   return headers.filter(([name]) => name.toLowerCase() === wanted).map(([, value]) => value);
 }
 
-/** Of one connection, not of the message; the sides of the proxy have their own. */
+/** Headers of one connection, not of the message. Each side of the proxy has its own. */
 const hopByHop: ReadonlySet<string> = new Set([
   'connection',
   'keep-alive',

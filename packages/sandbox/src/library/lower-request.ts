@@ -23,7 +23,7 @@ import { StartRefusal } from './start-refusal.ts';
 /** A request that can be carried out, as far as looking shows. Paths are absolute and without links. */
 export interface LoweredRequest {
   readonly class: SandboxClass;
-  /** Of the program that is started. */
+  /** The path of the program that is started. */
   readonly program: string;
   readonly command: string;
   readonly args: readonly string[];

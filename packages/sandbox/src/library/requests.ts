@@ -76,7 +76,7 @@ export interface LaunchRequest extends SandboxRequest {
 
 /** A running command. */
 export interface Launched {
-  /** Of the helper around the command, in this process's own numbering. */
+  /** The number of the helper around the command, as this process sees it. */
   readonly pid: number;
   readonly class: SandboxClass;
   /** Is null unless `stdin` is `pipe`. */

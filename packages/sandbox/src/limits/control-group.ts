@@ -25,7 +25,7 @@ import { groupPrefix, removeAbandoned } from './abandoned-groups.ts';
 export interface ControlGroup {
   /** By writing `0` to each of these a process joins (`native/svc-launch/PLAN.md`, `cgroup`). */
   readonly joins: readonly string[];
-  /** Of a file of the group; null without one. */
+  /** Returns the path of a file of the group; null if the group has no such file. */
   path(name: string): string | null;
   /** Ends what is left in the group, and removes it. */
   close(): Promise<void>;

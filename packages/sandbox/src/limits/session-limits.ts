@@ -183,7 +183,7 @@ const slower = 1.25;
 
 export class LimitWatch {
   readonly #hold: LimitHold;
-  /** Of the session's control groups. */
+  /** Returns how often the session's control groups have reached their limits. */
   readonly #groupHits: () => GroupHits;
   readonly #live = new Set<LaunchedProcess>();
   /** Those of them that had as many processes as one program may. */

@@ -2,7 +2,7 @@ import { type CollectedFiles, PathWalker, systemFiles } from '../../src/closure/
 import type { TracedFile } from './traced-files.ts';
 
 /**
- * Of what a program opened or started, what is not granted: files and directories by their own path, links on the way
+ * Returns what a program opened or started without a grant: files and directories by their own path, links on the way
  * with their text. What lies beneath `elsewhere` is not looked at.
  */
 export function uncoveredFiles(

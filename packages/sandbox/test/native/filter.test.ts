@@ -56,7 +56,7 @@ describe('the filter', () => {
   });
 });
 
-/** Of a seccomp program, in the byte order of both architectures. */
+/** Encodes an instruction of a seccomp program, in the byte order of both architectures. */
 function instruction(code: number, jumpTrue: number, jumpFalse: number, operand: number): Buffer {
   const bytes = Buffer.alloc(8);
   bytes.writeUInt16LE(code, 0);

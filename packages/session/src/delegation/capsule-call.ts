@@ -69,12 +69,12 @@ const longestPauseMs = 1000;
 
 interface TaskDelivery {
   readonly door: CapsuleEndpoint;
-  /** Of one delegation: what is sent again with it is the same task. */
+  /** The id of one delegation: a message that is sent again with it is the same task. */
   readonly delegationId: DelegationId;
   readonly task: string;
   /** The trust of the delegating task. */
   readonly trust: Trust;
-  /** The span that the task hangs on; null for none. */
+  /** The span that the task hangs on; null without one. */
   readonly traceparent: string | null;
   /** How long to try; the bound of deliveries when that is shorter. */
   readonly withinMs: number;

@@ -27,7 +27,7 @@ const hashing = new FewAtOnce(2);
 interface ListingScope {
   /** Canonical. */
   readonly root: string;
-  /** Of a path: such a file is not listed, such a directory not entered. */
+  /** Returns whether a path is hidden. A hidden file is not listed, and a hidden directory not entered. */
   readonly isHidden: (real: string) => boolean;
   readonly isAwaited: () => boolean;
 }

@@ -10,7 +10,7 @@ export interface Usage {
 
 /** What a provider reported of one call. */
 export interface ReportedUsage extends Usage {
-  /** Of the input: what the provider had in its cache already, and what it has put there. Absent where it does not say. */
+  /** How many input tokens the provider had in its cache already, and how many it has put there. Absent if it does not say. */
   readonly cacheReadTokens?: number;
   readonly cacheWriteTokens?: number;
 }

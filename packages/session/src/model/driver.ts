@@ -15,7 +15,7 @@ export type ContentBlock =
       readonly id: string;
       readonly name: string;
       readonly input: unknown;
-      /** Of the numbers in `input` that it cannot hold as the model wrote them. */
+      /** The digits of the numbers in `input` that JavaScript cannot hold as the model wrote them. */
       readonly digits?: Digits;
     };
 

@@ -11,7 +11,7 @@ import type { Usage, ReportedUsage } from '../model/driver-notes.ts';
  * parent, all others `session_start`. Throws the Diagnostic of a line that cannot be written.
  */
 export function traceLines(trace: Trace, sessionStart: TraceEventId): ActivityListener {
-  /** Of the attempt that runs, with its task. */
+  /** The line at which the running attempt began, with its task. */
   let attempt: { readonly taskId: string; readonly start: TraceEventId } | null = null;
   return (activity) => {
     const line = lineOf(activity);

@@ -82,7 +82,7 @@ export type Activity =
       readonly turn: number;
       /** The arguments as the model gave them. */
       readonly input: unknown;
-      /** Of the numbers in `input` that it cannot hold as the model wrote them. */
+      /** The digits of the numbers in `input` that JavaScript cannot hold as the model wrote them. */
       readonly digits?: Digits | undefined;
       readonly call: DispatchedCall;
       /** Its number among the steps of the journal; null where it has none. */

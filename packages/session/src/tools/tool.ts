@@ -45,7 +45,7 @@ export interface ToolCallContext {
   readonly place: string;
   /** The provider's id of the call; null when it gave none or an empty one. */
   readonly callId: string | null;
-  /** Of the numbers in the arguments that JavaScript cannot hold as the model wrote them. */
+  /** The digits of the numbers in the arguments that JavaScript cannot hold as the model wrote them. */
   readonly digits?: Digits | undefined;
   /** Aborted when the task is canceled; the call then settles soon and its outcome is ignored. */
   readonly signal: AbortSignal;
@@ -102,7 +102,7 @@ export interface RequestedCall {
   readonly id: string;
   readonly name: string;
   readonly input: unknown;
-  /** Of the numbers in `input` that it cannot hold as the model wrote them. */
+  /** The digits of the numbers in `input` that JavaScript cannot hold as the model wrote them. */
   readonly digits?: Digits;
 }
 

@@ -10,7 +10,7 @@ import { PeerExport } from './peer-export.ts';
 import { closedPort } from '../../../../test/support/closed-port.ts';
 import { allowed, callTool, FakePeer } from './peer-tool.ts';
 
-/** Of no file here. */
+/** A hash that no file here has. */
 const reportHash = '7c00d2b7da84a1d1e21e1ec01c2d5f3a0d5d5f8b43e1a7a6c5f6f3b7a7f2d0d1';
 
 let fetching: Fetching;

@@ -30,7 +30,7 @@ describe('memory that answers share', () => {
     { timeout: 120_000 },
     async () => {
       const port = await plane.open();
-      // Of a few sizes in the same class of memory, and of spooled ones.
+      // Files of a few sizes in the same class of memory, and spooled ones.
       const files = ['a', 'b', 'c', 'd', 'e', 'f', 'S', 'T'].map((letter, index) => {
         const size = letter < 'a' ? 8 * mebibyte + 1 + index : mebibyte - index * 1000;
         writeFileSync(join(plane.out, letter), letter.repeat(size));

@@ -75,7 +75,7 @@ export function digitsOnce(line: string): () => Digits | undefined {
   };
 }
 
-/** Of the numbers in a line that can be shown whole. */
+/** Returns the digits of the numbers in a line that can be shown whole. */
 function digitsIn(line: string): Digits | undefined {
   if (line.length > mostShown) return undefined;
   try {

@@ -15,7 +15,7 @@ function heldBytes(): number {
 }
 
 const long = 2_000_000;
-/** Of ten long texts: the engine may still hold the last one or two. */
+/** The most that may be held of ten long texts: the engine may still hold the last one or two. */
 const mostHeld = 3 * long;
 
 describe('the kept part of a long text', () => {

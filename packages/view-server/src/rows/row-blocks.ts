@@ -76,7 +76,7 @@ export class RowBlocks {
     this.#count += 1;
   }
 
-  /** The rows since the last call; null for none. */
+  /** The rows since the last call; null without one. */
   take(): Block | null {
     const { sessionStart: start, hasEvidence, tasks, ends, children, ...lists } = this.#fresh;
     const { length } = lists.details;

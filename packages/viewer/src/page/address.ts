@@ -7,7 +7,7 @@ export interface Address {
   /** Is null for the list of sessions. */
   readonly session: string | null;
   readonly tab: Tab;
-  /** An event id; null for none. */
+  /** An event id; null without one. */
   readonly step: string | null;
 }
 

@@ -9,7 +9,7 @@ interface VirtualListProps {
   /** What a screen reader calls it. */
   readonly label: string;
   readonly id: string;
-  /** The place of the chosen row; -1 for none. */
+  /** The place of the chosen row; -1 without one. */
   readonly active: number;
   /** Stays at the end while rows are added there, if it was there. */
   readonly isGrowing: boolean;

@@ -27,7 +27,7 @@ interface Window {
   /** The task whose steps alone are drawn; -1 for all. */
   readonly task: number;
   readonly hidden: ReadonlySet<number>;
-  /** Steps that take more pixels are bars; Infinity for none. */
+  /** Steps that take more pixels are bars. With Infinity, no step is a bar. */
   readonly barPixels: number;
 }
 
@@ -84,7 +84,7 @@ export function busyLanes(columns: Columns, count: number, window: Window): Busy
   return { busy, failed, bars };
 }
 
-/** A step that a person could have meant at a place of a lane; -1 for none. */
+/** A step that a person could have meant at a place of a lane; -1 without one. */
 export function rowAt(
   columns: Columns,
   count: number,

@@ -22,7 +22,7 @@ export interface Use {
   used: number;
   failed: number;
   refused: number;
-  /** The first row; -1 for none. */
+  /** The first row; -1 without one. */
   row: number;
   /** What its rows are called. */
   readonly name: string;

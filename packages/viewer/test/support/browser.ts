@@ -5,7 +5,7 @@ import { spawnSync } from 'node:child_process';
 import { type Browser, chromium, type Page } from 'playwright-core';
 
 const names = ['chromium-headless-shell', 'chromium', 'chromium-browser', 'google-chrome'];
-/** Where a Chromium is that starts; null for none. */
+/** The path of a Chromium that starts; null without one. */
 export const chromiumPath: string | null =
   names.map((name) => spawnSync('which', [name], { encoding: 'utf8' }).stdout.trim()).find((path) => path !== '') ??
   null;

@@ -121,7 +121,7 @@ export interface MadeSession {
   readonly trace: string;
   readonly journal: string;
   readonly bodies: ReadonlyMap<string, string>;
-  /** Of the sessions that it delegated to, where there are some. */
+  /** The ids of the sessions that it delegated to, if there are some. */
   readonly childIds: readonly string[];
 }
 

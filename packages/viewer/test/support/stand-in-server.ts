@@ -20,7 +20,7 @@ export interface StandInSession {
   readonly id: string;
   readonly row?: Readonly<Record<string, unknown>>;
   readonly facts?: Readonly<Record<string, unknown>>;
-  /** Of which `GET …/rows` answers the rows; a function gets what takes it, and writes and ends it. */
+  /** The trace whose rows `GET …/rows` answers. A function gets a writer, writes the trace and ends it. */
   readonly trace: string | Buffer | ((trace: TraceWriter) => void);
   /** A file that holds the trace in its place. */
   readonly file?: string;

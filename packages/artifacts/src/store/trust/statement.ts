@@ -10,7 +10,7 @@ export interface Predicate {
 
 /** What is stated of some bytes. */
 export interface Statement {
-  /** Of the file or the repository, for people. */
+  /** The name of the file or the repository, for people. */
   readonly name: string;
   readonly sha256: string;
   readonly predicate: Predicate;

@@ -39,7 +39,7 @@ export interface UpdatedRoot {
   readonly path: string;
   /** Whether signatures are held to another list from now on. */
   readonly changed: boolean;
-  /** Of the metadata that vouch for it. */
+  /** The version of the metadata that vouch for the list. */
   readonly version: number;
   readonly expires: string;
 }

@@ -8,7 +8,7 @@ export type FieldEntry = [name: string, value: Uint8Array];
 
 type HeaderError = { readonly tag: 'invalid-syntax' | 'forbidden' | 'immutable' };
 
-/** Of one entry beside its text: the entry, its name and its array of bytes. */
+/** The bytes that one entry takes beside its text: the entry, its name and its array of bytes. */
 const entryOverhead = 512;
 
 /** How a message is framed and carried is the host's business. */

@@ -63,7 +63,7 @@ class Received {
 function clients(): {
   readonly asked: Record<string, number>;
   readonly add: (owner: typeof local, receivers: number) => void;
-  /** Of those that have not answered yet, the first so many do. */
+  /** Lets the first so many of the requests that have no answer yet answer. */
   readonly answer: (count: number) => void;
   readonly settle: () => Promise<void>;
 } {

@@ -4,7 +4,7 @@ import { type AddressClass, classifyAddress, fixedAddresses } from '@svc/kit/net
 import { covers, destinationOf } from '@svc/kit/net/network-destination.ts';
 import type { PushHost } from '../../core/door-core.ts';
 
-/** Of the address that a client gives. */
+/** The most characters of the address that a client gives. */
 const longestUrl = 2048;
 // No character that reading as a URL would drop or turn into a slash.
 const urlShape = /^https?:\/\/[^/\s\\\p{Cc}][^\s\\\p{Cc}]*$/iu;

@@ -102,7 +102,7 @@ function isEmpty(value: object): boolean {
 export interface ReturnedCompanions {
   /** Keys of the message. `inTurnWithCalls` says whether calls were made since the user spoke: else servers do without thoughts, and some refuse them. */
   message(inTurnWithCalls: boolean): JsonObject;
-  /** Of the next call with this id. */
+  /** The keys of the next call with this id. */
   call(id: string): CallCompanions;
 }
 

@@ -47,7 +47,7 @@ export function readMessagesConfig(text: string): MessagesConfig {
 export interface CacheMarks {
   readonly tools: boolean;
   readonly system: boolean;
-  /** Of the user, the latest. */
+  /** How many of the latest turns of the user end in a mark. */
   readonly turns: number;
 }
 

@@ -10,7 +10,7 @@ export function composed(steps: LaunchPlan['root'] = [], changes: Partial<Launch
   };
 }
 
-/** Of a system whose programs all lie in `/usr`. */
+/** The root of a system whose programs all lie in `/usr`. */
 const systemRoot: LaunchPlan['root'] = [
   { kind: 'tmp', attributes: 14, bytes: 1_048_576, target: '/tmp' },
   { kind: 'bind', attributes: 7, source: '/usr', target: '/usr' },

@@ -128,7 +128,7 @@ function carrying(digits: Digits | undefined): { readonly authInfo?: AuthInfo } 
   return digits === undefined ? {} : { authInfo: { token: '', clientId: '', scopes: [], extra: { digits } } };
 }
 
-/** Of the arguments in a request, which the library parses into numbers of JavaScript. */
+/** Returns the digits of numbers in the arguments of a request, which the library parses into numbers of JavaScript. */
 function digitsIn(body: Uint8Array): Digits | undefined {
   try {
     const exact = exactJson(Buffer.from(body.buffer, body.byteOffset, body.byteLength).toString('utf8'));
@@ -155,7 +155,7 @@ export interface OfferedTools {
 export interface OfferedCall {
   readonly name: string;
   readonly input: unknown;
-  /** Of the numbers in `input` that it cannot hold as the program wrote them. */
+  /** The digits of the numbers in `input` that JavaScript cannot hold as the program wrote them. */
   readonly digits?: Digits;
 }
 

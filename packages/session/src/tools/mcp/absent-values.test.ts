@@ -11,7 +11,7 @@ const greeting = {
   serverInfo: { name: 'x', version: '1' },
 };
 
-/** Of a server that answers one method with what it is given, and others as it should. */
+/** Makes the tools of a server that answers one method with the given answer, and others as it should. */
 function serverThat(method: string, answer: object): ToolServer {
   const launcher = new FakeLauncher(
     () =>

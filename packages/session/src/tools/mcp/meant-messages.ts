@@ -3,7 +3,7 @@
 import { asJsonObject, isJsonObject, type JsonObject } from '@svc/protocol/json-object.ts';
 import { withoutNulls } from './absent-values.ts';
 
-/** Of the data of an error that stands in for an answer that cannot be used; no server can write it. */
+/** Marks the data of an error that replaces an answer that cannot be used. No server can write this value. */
 export const unusable = Symbol('an answer that cannot be used');
 /** The same for an error that has no number for its code. */
 export const codeless = Symbol('an error without a code');

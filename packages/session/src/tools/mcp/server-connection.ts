@@ -20,9 +20,9 @@ const mostListed = 10_000;
 /** Limit for all pages together; one alone is no longer than a message. */
 const mostListedLength = 16 * 1024 * 1024;
 const longestError = 2000;
-/** Of the words of a failed call, in which paths are looked for. */
+/** The most characters of a failed call in which paths are looked for. */
 const mostExplained = 4096;
-/** Of JSON-RPC. */
+/** A code of JSON-RPC. */
 const methodNotFound = -32601;
 
 export type ServerAnswer<T> =
@@ -89,13 +89,13 @@ export class ServerConnection {
     return this.#transport.isOpen;
   }
 
-  /** A line of ours for each host that was refused to its process since it was last asked; empty for none. */
+  /** A line of ours for each host that was refused to its process since it was last asked; empty without one. */
   takeRefused(): string {
     const refused = this.#launched.takeRefusedHosts?.() ?? [];
     return refused.map((sentence) => `\n[${sentence}]`).join('');
   }
 
-  /** A line of ours for each path that the words of a failed call name and that is hidden from its process; empty for none. */
+  /** A line of ours for each path that the words of a failed call name and that is hidden from its process; empty without one. */
   hiddenIn(words: string): string {
     const told = this.#hiddenIn(words.slice(-mostExplained), this.#launched.hides)?.split('\n') ?? [];
     return told.map((line) => `\n[${line}]`).join('');

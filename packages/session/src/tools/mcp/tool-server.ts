@@ -17,7 +17,7 @@ const longestStartMs = 60_000;
 const shownBytes = 64 * 1024;
 const loggedBytes = 16 * 1024 * 1024;
 
-/** Of what is left out, the last. */
+/** The last entry of the list of what is left out. */
 const cutList = 'what may follow the page whose cursor it gave twice';
 
 export interface ToolServerSettings {

@@ -153,7 +153,7 @@ type Ended = ReadonlyMap<string, EndedStep>;
 
 interface AttemptDeps extends Pick<SubmitPlanSettings, 'runCapsuleStep' | 'redact'> {
   readonly context: ToolCallContext;
-  /** Of the numbers in the input of the step. */
+  /** The digits of the numbers in the input of the step. */
   readonly digits: Digits | undefined;
 }
 

@@ -36,7 +36,7 @@ export interface Comparison {
   readonly task: TestDifference | null;
   /** Paths and values of grants that are not as recorded. */
   readonly grantChanges: ReturnType<typeof grantChanges>;
-  /** Of all requests as they are asked now. */
+  /** The fingerprint of all requests as they are asked now. */
   readonly fingerprint: string;
   /** The tasks as they end now, in the order in which they were accepted. */
   readonly tasks: readonly ExpectedTask[];

@@ -67,7 +67,7 @@ function showStep(
   writePaged(view.step(step, baseOf(reader, step)) + grants, context);
 }
 
-/** The step whose request this one extends, which is nearly always among the last few; null for none. */
+/** The step whose request this one extends, which is nearly always among the last few; null without one. */
 function baseOf(reader: JournalReader, { number, start }: Step): number | null {
   if (start.port !== 'model' || start.base === null) return null;
   for (let at = number - 1; at >= Math.max(1, number - furthestBase); at -= 1) {

@@ -125,7 +125,7 @@ class ScriptRun implements RunObserver {
   #task: Task | null = null;
   #turns = 0;
   #usage = { inputTokens: 0, outputTokens: 0 };
-  /** Of the input, what the provider had in its cache; null until it says so of a call. */
+  /** How many input tokens the provider had in its cache; null until it says so of a call. */
   #cached: number | null = null;
   #failure: FailedTask | null = null;
   #isSpent = false;

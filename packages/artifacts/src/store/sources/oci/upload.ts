@@ -7,7 +7,7 @@ import { bodyOf, type HttpMethod, type OutgoingBody } from '@svc/kit/net/request
 import type { Descriptor } from './documents.ts';
 import { BodyPieces, mostAttempts } from './transfers.ts';
 
-/** Of a piece: what is larger, some registries refuse. */
+/** The most and the fewest bytes of a piece: some registries refuse a larger one. */
 const [mostBytes, fewestBytes] = [4 * 1024 * 1024, 64 * 1024];
 /** What does not say that a blob is there, nor that nothing can be sent: some registries do not answer `HEAD`. */
 const mayLack: ReadonlySet<number> = new Set([400, 403, 404, 405, 501]);
