@@ -14,10 +14,10 @@ import { openWatchers } from './support/sse-client.mjs';
 import { watchRequest } from './support/stream-server.mjs';
 
 const bare = fileURLToPath(new URL('support/bare-turns.mjs', import.meta.url));
-/** Of one task; the first ones are not counted. */
+/** The turns of one task; the first ones are not counted. */
 const [turns, uncounted] = [60, 10];
 const rounds = 9;
-/** Of the end of an answer, which is counted with its deltas. */
+/** How long the end of an answer may take, which is counted with its deltas. */
 const settleMs = 200;
 
 /**

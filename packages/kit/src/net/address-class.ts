@@ -77,7 +77,7 @@ interface ClassList {
   readonly holds: BlockList;
 }
 
-/** They are made for the first address: most sessions reach nothing but their model, whose address needs no class. */
+/** They are made for the first address: most sessions reach only their model, whose address needs no class. */
 let ipv4Classes: readonly ClassList[] | null = null;
 let ipv6Classes: readonly ClassList[] | null = null;
 
