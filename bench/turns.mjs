@@ -17,7 +17,7 @@ const bare = fileURLToPath(new URL('support/bare-turns.mjs', import.meta.url));
 /** The turns of one task; the first ones are not counted. */
 const [turns, uncounted] = [60, 10];
 const rounds = 9;
-/** How long the end of an answer may take, which is counted with its deltas. */
+/** The wait behind an answer, so that its end is counted with its deltas. */
 const settleMs = 200;
 
 /**

@@ -23,7 +23,7 @@ const tsc = join(root, 'node_modules', '.bin', 'tsc');
 export const publishedPackages = ['protocol', 'client', 'sandbox', 'guest', 'testing', 'record', 'capsule'];
 
 /**
- * Those that are built into files of their own with what they import: that is needed to build them, and not to use them. `needs` are their dependencies all
+ * The packages that are built into files of their own with what they import: their imports are needed to build them, and not to use them. `needs` are their dependencies all
  * the same: what their declarations name, and the program `svc`, which they run parts of.
  */
 export const bundledPackages = {

@@ -40,7 +40,7 @@ const wholePackages = new Map([
   ['ajv', 'ajv'],
   ['ajv/dist/2020.js', 'ajv'],
 ]);
-/** Those that are made of the same modules for the most part: what both use is in a file that both read. */
+/** The packages that are made of the same modules for the most part: what both use is in a file that both read. */
 const sharing = new Set(['@modelcontextprotocol/client', '@modelcontextprotocol/server']);
 /** Makes of such an import one of that file, `directory` being the way to `dist/`. */
 const packagesOnDemand = (directory) => ({

@@ -1,6 +1,6 @@
 // Makes the builtin modules of a bundle load when they are first used, and some packages: a start needs few of them, and each costs it up to 2 ms.
 
-/** Those that are cheap, loaded by Node itself, or used by every start anyway. */
+/** The modules that are cheap, loaded by Node itself, or used by every start anyway. */
 const early = new Set(['node:fs', 'node:path', 'node:url', 'node:events', 'node:util', 'node:buffer', 'node:process']);
 
 /** Packages of CommonJS that look at the process when they are loaded: picocolors opens standard output for it. */

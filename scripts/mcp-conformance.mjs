@@ -11,7 +11,7 @@ import { createInterface } from 'node:readline';
 import { startObligingModel } from '../test/support/obliging-model.mjs';
 import { bringTools, root, tell } from './brought-tools.mjs';
 
-/** Those that ask for no tool, prompt or resource of a server that was written for them. */
+/** The scenarios that ask for no tool, prompt or resource of a server that was written for them. */
 const scenarios = [
   'server-initialize',
   'ping',

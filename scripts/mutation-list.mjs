@@ -62,7 +62,7 @@ export function parseMutations(file, text) {
 }
 
 /**
- * Those that are asked for. A sample is another one with each seed, and the same with the same.
+ * Returns the mutations that are asked for. Each seed gives another sample, and the same seed the same one.
  * @param {readonly Mutation[]} mutations
  * @param {Choice} choice
  * @returns {Mutation[]}

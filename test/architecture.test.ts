@@ -24,7 +24,7 @@ const closedToReferee = ['svc/', 'sandbox/', 'sandbox-check/', 'components/', 'n
 /** Where time, chance and the process may be read: the program, what runs a capsule, terminals, and the files that exist to be their adapter. */
 const ambientPlaces = ['svc/', 'capsule/', 'terminal/'];
 const ambientAdapters: ReadonlySet<string> = new Set([
-  // That of the page, in browsers.
+  // The clock of the page, in browsers.
   'viewer/src/text/page-clock.ts',
   // The clock of all programs.
   'kit/src/system-clock.ts',

@@ -17,6 +17,7 @@ const riddles: readonly (readonly [RegExp, string])[] = [
   [/\bnothing but\b/, 'write "only"'],
   [/\b(?:null|undefined|empty|-1|Infinity) for none\b/i, 'write "null without one"'],
   [/^Of /, 'begin with the noun that the name stands for: "The bytes of …"'],
+  [/^(?:One that|Those (?:that|of)|That of)\b/, 'begin with the noun: "A task that …", "The rows of …"'],
   [/\b(?:that which|to be had)\b/i, 'say it with a verb'],
   [
     /\bof which (?:no|none|nothing|nobody|one|each|every|all|some|many|most|few)\b/,
@@ -98,8 +99,9 @@ it('the patterns find what they are for, and nothing else', () => {
     '// Five, of which one fails.',
     '/** The task; null for none. */',
     '  /** Of the session. */',
+    '// One that has ended is gone.',
   ];
-  expect(words.flatMap(riddlesIn)).toHaveLength(7);
+  expect(words.flatMap(riddlesIn)).toHaveLength(8);
   const titles = [
     "it('is x', f)",
     "it.each([\n  ['a'],\n])('takes %s', f)",

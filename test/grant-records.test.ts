@@ -21,7 +21,7 @@ function filesWith(spelled: RegExp): readonly string[] {
   return sources.filter((path) => spelled.test(readFileSync(join(root, 'packages', path), 'utf8'))).toSorted();
 }
 
-/** Those that spell a flag, as the code does or as a manifest does. */
+/** Returns the files that spell a flag, as the code does or as a manifest does. */
 function filesThatName(flag: FlagGrant): readonly string[] {
   const [, key] = flagPath(flag);
   return filesWith(new RegExp(`\\b(?:${flag}|has${flag[0]?.toUpperCase()}${flag.slice(1)}|${key})\\b`));

@@ -680,7 +680,7 @@ describe('svc info and svc list', () => {
     const found = async (): Promise<unknown> => JSON.parse((await run('info', 'style@1.0.0', '--json')).stdout);
     const signed = { signatures: [{ signed_by: signedLine(acme), reason: null }] };
     expect(await found()).toMatchObject({ ...signed, here: [] });
-    // One that was installed without its signature, which the registry alone has.
+    // A version that was installed without its signature, which only the registry has.
     home('config.yaml', '');
     expect((await run('install')).code).toBe(0);
     rmSync(join(workspace.folder, '.svc/artifacts/style/1.0.0/style-1.0.0.zip.sigstore.jsonl'), { force: true });

@@ -36,7 +36,7 @@ const taken: Answer = (response) => void response.setHeader('content-type', 'app
 /** A collector on a socket of this machine. What it was sent counts as received once `answer` is one of those that take it. */
 export class OtlpReceiver {
   readonly requests = new Arrivals<Exported>();
-  /** Those of them that were taken. */
+  /** The requests that were accepted. */
   readonly received: Exported[] = [];
   /** How the next requests are answered. */
   answer: Answer = taken;

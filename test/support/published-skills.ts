@@ -29,13 +29,13 @@ export class SkillRegistry {
     this.port = port;
   }
 
-  /** One that is `svc-registry`, for tests of the program too. */
+  /** Starts a registry that is `svc-registry`, for tests of the program too. */
   static async start(data: string): Promise<SkillRegistry> {
     const { port } = await startRegistry(data);
     return new SkillRegistry(port);
   }
 
-  /** One that this process serves, for tests of those who ask it. */
+  /** Opens a registry that this process serves, for tests of its clients. */
   static async open(data?: string): Promise<SkillRegistry> {
     const { port } = await RegistryKit.open(data === undefined ? {} : { data });
     return new SkillRegistry(port);

@@ -26,7 +26,7 @@ interface SeenFrame {
  */
 export class SeenFrames {
   #seen: SeenFrame[] = [];
-  /** Those that the replay of this connection may bring; empty after the last. */
+  /** The frames that the replay of this connection may bring; empty after the last one. */
   #expected: readonly SeenFrame[] = [];
   /** Which of them may come next: the first frames of a replay show where it begins. A frame after the last means that the replay is over. */
   #places: readonly number[] = [];

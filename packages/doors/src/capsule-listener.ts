@@ -61,7 +61,7 @@ export interface CapsuleDoor extends Omit<StreamedSession, 'callers'> {
 export interface ServedDoors {
   /** Their names (docs/doors.md). */
   readonly serve: readonly DoorName[];
-  /** That of the server on which they are. */
+  /** The budget of the server on which the doors are. */
   readonly answers: ByteBudget;
 }
 

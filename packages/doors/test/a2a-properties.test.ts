@@ -144,7 +144,7 @@ it('a task’s streams, put together, are what GetTask shows, whatever happens i
     fc.asyncProperty(life, async (one) => {
       const { first, second, task } = await lived(one);
       for (const events of [first, second]) {
-        // One that came too late was refused in the one event that it got.
+        // A stream that came too late was refused in the one event that it got.
         if (events === null || events[0]?.['code'] === -32004) continue;
         const rebuilt = new Rebuilt(events);
         const shown = new Map(

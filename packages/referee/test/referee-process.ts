@@ -19,7 +19,7 @@ export async function runReferee(
   return await start(args, env).ended;
 }
 
-/** One that serves on a free port. It is killed after the test. */
+/** Starts a referee on a free port. It is killed after the test. */
 export async function startReferee(
   args: readonly string[],
   options: { readonly env?: Readonly<Record<string, string>>; readonly cwd?: string } = {},

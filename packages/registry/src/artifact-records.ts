@@ -107,7 +107,7 @@ export class ArtifactRecords {
     return this.#known.values();
   }
 
-  /** Those that became known when there were so many already. */
+  /** Returns the records that became known when there were so many already. */
   since(count: number): readonly KeptRecord[] {
     return this.#known.slice(count);
   }

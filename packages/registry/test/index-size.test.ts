@@ -76,7 +76,7 @@ describe('the size of a name in the index', () => {
           const objects = (await index.artifacts(everyName)).get(record.name) ?? [];
           expect(Buffer.byteLength(encodeIndex(objects))).toBe(expected);
         }
-        // One that opens the folder now has read all of it at once.
+        // A server that opens the folder now has read all of it at once.
         const again = await openIndex(data);
         const next = recordOf({ name: 'a', version: '3.0.0' });
         await again.index.artifacts(everyName);

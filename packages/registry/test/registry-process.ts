@@ -19,7 +19,7 @@ export async function runRegistry(args: readonly string[], env: Readonly<Record<
   return await new RegistryProcess(args, env).ended;
 }
 
-/** One that serves a data directory, on a free port unless one is given. It is killed after the test. */
+/** Starts a registry that serves a data directory, on a free port unless one is given. It is killed after the test. */
 export async function startRegistry(
   data: string,
   env: Readonly<Record<string, string>> = {},

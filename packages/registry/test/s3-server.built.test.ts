@@ -105,7 +105,7 @@ describe('a registry on S3', () => {
         const length = standIn.objects.get(name)?.body.length ?? 0;
         response.writeHead(200, { 'content-length': length }).flushHeaders();
         response.on('close', resolve);
-        // One that ends its half might still read.
+        // A client that ends its half might still read.
         socket.resetAndDestroy();
         return true;
       };

@@ -13,7 +13,7 @@ import {
 } from './attempt.ts';
 import type { Surroundings } from './surroundings.ts';
 
-/** One that needs nothing and is stopped everywhere. */
+/** Makes an attempt that needs nothing and is stopped everywhere. */
 const call = (program: string, title: string): ProgramEntry => ({ name: program, title, program, promises: stopped });
 
 const calls: readonly ProgramEntry[] = [

@@ -10,7 +10,7 @@ const largestIndex = 64 * 1024 * 1024;
 const hashLengths = [20, 32] as const;
 /** What an entry has of its file before the name of the object. */
 const statLength = 40;
-/** One that goes on from the name before it could otherwise grow with each. */
+/** The most bytes of a name: a name that goes on from the one before it could otherwise grow with each entry. */
 const longestName = 4096;
 const assumeUnchanged = 0x8000;
 const isExtended = 0x4000;
@@ -64,7 +64,7 @@ export function parseIndex(bytes: Buffer, hashLength: number): ReadIndex | null 
     before = name.text;
     const isHidden =
       (flags & assumeUnchanged) !== 0 || (hasMore && (bytes.readUInt16BE(flagsAt + 2) & skipWorktree) !== 0);
-    // One that stands for another of the shared index has no name of its own.
+    // An entry that stands for another one of the shared index has no name of its own.
     if (isHidden) hidden.push(name.text === '' ? `a file of the shared index (${hidden.length + 1})` : name.text);
     at = version === 4 ? name.end + 1 : at + ((name.end - at + 8) & ~7);
   }

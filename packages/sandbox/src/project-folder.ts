@@ -69,7 +69,7 @@ export function openProjectFolder(request: ProjectRequest): OpenedFolder {
   return folder;
 }
 
-/** One that can also report what became of it. */
+/** A project folder that can also report what changed in it. */
 export interface OpenedFolder extends ProjectFolder {
   /** Since it was opened; null where nothing may be written. */
   changes(): FolderChanges | null;

@@ -102,7 +102,7 @@ function openLauncher({ grants, place, enforcement, machinery, shared }: Launche
     }),
     close: async () => {
       templates.close();
-      // One that could not be opened let nothing start.
+      // A door that could not be opened let nothing start.
       await (await door?.catch(() => null))?.close();
     },
   };

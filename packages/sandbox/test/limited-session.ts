@@ -108,7 +108,7 @@ export class LimitedSession {
     const started = await Promise.allSettled(
       Array.from({ length: launches }, () => this.launch('python3', ['-c', forkAndWait], { commands: ['python3'] })),
     );
-    // One that is quick may leave no room for the others.
+    // A quick launch may leave no room for the others.
     const all = started.flatMap((each) => (each.status === 'fulfilled' ? [each.value] : []));
     const counts = await Promise.all(all.map(async ({ stdout }) => Number((await once(stdout, 'data'))[0])));
     for (const each of all) each.stdin?.end();

@@ -18,7 +18,7 @@ export class MarkedProcesses {
     return this.#found().map(({ name }) => name);
   }
 
-  /** Those that run once they are these; those that run in the end when they never are. */
+  /** Waits until the expected processes run, and returns those that run then. If that never happens, returns those that run in the end. */
   async settled(expected: readonly string[]): Promise<readonly string[]> {
     for (let tries = 0; tries < 1000; tries += 1) {
       if (this.running().join() === expected.join()) break;

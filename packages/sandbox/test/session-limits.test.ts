@@ -193,7 +193,7 @@ describe('the groups of a session', () => {
     const session = await open(context, { ceiling: 'scoped', limits: { session_memory: 200 * mebibyte } });
     context.skip(session.heldBy('processes', 'session') !== 'cgroup-v1', 'needs control groups of version 1');
     const own = ['pids', 'memory'].map((controller) => ownGroupDirectory(ownGroupFacts(), controller) ?? '');
-    // One that is not apart from the command yet when that ends would end with it.
+    // A process that is not yet apart from the command when the command ends would end with it.
     const apart = `setsid bash -c 'echo $$ > up; exec sleep 100' > /dev/null 2>&1 &`;
     const { out } = await session.bash(`${apart} until [ -s up ]; do sleep 0.01; done; cat up`);
     const groups = own.flatMap((directory) =>

@@ -74,7 +74,7 @@ export class TaskRecords {
     return record;
   }
 
-  /** Those of all tasks that the session knows, in no particular order. */
+  /** Returns the records of all tasks that the session knows, in no particular order. */
   *all(): Generator<TaskRecord> {
     for (const task of this.#session.board.known()) yield this.of(task);
   }
@@ -167,7 +167,7 @@ export class TaskRecords {
     }
   }
 
-  /** One that was reopened has worked since its first attempt. */
+  /** Notes since when a task works. A task that was reopened has worked since its first attempt. */
   #attempt(record: TaskRecord): void {
     if (record.state === 'submitted') record.workedFromMs = this.#session.clock.now();
   }

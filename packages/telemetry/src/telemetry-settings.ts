@@ -22,7 +22,7 @@ export interface SignalSettings {
 }
 
 export interface TelemetrySettings {
-  /** Those that go somewhere. */
+  /** The signals that are sent somewhere. */
   readonly signals: Readonly<Partial<Record<SignalName, SignalSettings>>>;
   /** Is null for the name of the capsule. */
   readonly serviceName: string | null;
@@ -125,7 +125,7 @@ function readProtocol(variable: string, name: SignalName, variables: Variables):
 
 /** Others would be refused when the request is made. */
 const headerValue = /^[\t\x20-\x7e]*$/;
-/** Those that are svc's own to say. */
+/** The headers that svc itself sets. */
 const ownHeaders = /^(?:content-type|content-length|transfer-encoding|connection|host)$/i;
 
 function readHeaders(variable: string, variables: Variables): Readonly<Record<string, string>> {

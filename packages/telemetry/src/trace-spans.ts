@@ -137,7 +137,7 @@ export class TraceSpans {
     if (task !== undefined) task.end = line;
   }
 
-  /** One that waited in the queue has no other end. */
+  /** Ends a task that waited in the queue, which has no other end. */
   #canceled(line: LineOf<'task_canceled'>): void {
     const task = this.#tasks.get(line.task_id);
     if (!line.queued || task === undefined) return;

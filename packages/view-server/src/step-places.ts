@@ -44,7 +44,7 @@ export class StepPlaces {
     this.#tasks = new Map(tasks);
   }
 
-  /** One that goes on from here by itself. */
+  /** Returns a copy that goes on from here by itself. */
   copy(): StepPlaces {
     return new StepPlaces(this.#tasks);
   }

@@ -243,7 +243,7 @@ export class FolderSession implements ViewedSession {
     }
   }
 
-  /** One that is made of the journal of an ended session, where it has none of its own. */
+  /** Opens the trace. If an ended session has no trace, opens one that is made of its journal. */
   openTrace(): LineFile | null {
     return this.#open(traceFile) ?? (this.isLive() ? null : (this.#folder.made?.open(this) ?? null));
   }

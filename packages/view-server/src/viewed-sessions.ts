@@ -166,7 +166,7 @@ class KeptRows {
   readonly #rows = new Map<string, { readonly row: SessionFacts; readonly untilMs: number }>();
   readonly #reading = new Map<string, Promise<SessionFacts>>();
 
-  /** One that is being read is not read twice at once. */
+  /** Returns the facts of a session. A session that is being read is not read twice at once. */
   async of(session: ViewedSession): Promise<SessionFacts> {
     const kept = this.#rows.get(session.id);
     if (kept !== undefined && systemClock.monotonicMs() < kept.untilMs) return kept.row;
@@ -178,7 +178,7 @@ class KeptRows {
   async #read(session: ViewedSession): Promise<SessionFacts> {
     const nowMs = systemClock.monotonicMs();
     const row = await session.row();
-    // One that has crashed may be resumed.
+    // A session that has crashed may be resumed.
     const isOver = row.status !== 'running' && row.status !== 'crashed';
     const restMs = (systemClock.monotonicMs() - nowMs) * restEach;
     this.#rows.set(session.id, { row, untilMs: isOver ? Infinity : nowMs + restMs });

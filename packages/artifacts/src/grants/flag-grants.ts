@@ -21,7 +21,7 @@ type Rows = typeof rows;
 
 export type FlagGrant = keyof Rows;
 
-/** Those that are asked for in one section. */
+/** The flags that are asked for in one section. */
 type FlagOf<S extends Section> = { [F in FlagGrant]: Rows[F]['section'] extends S ? F : never }[FlagGrant];
 
 /** The grants that are given or not. */

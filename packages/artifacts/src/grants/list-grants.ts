@@ -100,7 +100,7 @@ export function forLists<Value>(of: (list: ListGrant) => Value): Readonly<Record
   return Object.fromEntries(allLists.map((list) => [list, of(list)])) as Record<ListGrant, Value>;
 }
 
-/** Those of grants that hold more. */
+/** Returns only the named lists of grants that hold more. */
 export function listsOf<L extends ListGrant>(grants: Lists<L>, lists: readonly L[]): Lists<L> {
   return Object.fromEntries(lists.map((list) => [list, grants[list]])) as Lists<L>;
 }

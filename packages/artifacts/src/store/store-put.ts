@@ -171,7 +171,7 @@ async function commit({ request, received, content, signatures, temporary }: Com
     const present = readVariant(root, content.ref, platform);
     if (present?.sha256 === sha256 && (await hashOf(present.path)) === sha256) return;
     await rm(paths.hash, { force: true });
-    // Those that are there are of other bytes.
+    // The signatures that are there are for other bytes.
     await rm(paths.signatures, { force: true });
     received.file.keepAs(paths.archive);
     bundles?.keepAs(paths.signatures);

@@ -98,7 +98,7 @@ function stateOf(directory: string, { made, workdir, home }: StateQuestion): str
       accessSync(path, constants.W_OK);
       return true;
     }, false);
-  // One that is not there is refused where its manifest is read.
+  // A directory that is not there is refused when its manifest is read.
   if (isWritable(directory) || !existsSync(directory)) return directory;
   const all = [...made, '.svc', ...(workdir === null ? ['workdir'] : [])];
   return all.every((name) => isWritable(join(directory, name))) ? directory : closedFolderRoot(home, directory);

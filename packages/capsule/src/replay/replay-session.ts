@@ -69,7 +69,7 @@ interface ReplayRequest {
   readonly onActivity?: ActivityListener;
   /** Judges requests that differ from the recording; without it they may not differ. */
   readonly judge?: Judge;
-  /** Those that are run again; all of them are served from the recording when absent. */
+  /** The components that are run again. When absent, the results of all calls come from the recording. */
   readonly components?: ReplayedComponents | null;
 }
 

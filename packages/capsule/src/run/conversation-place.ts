@@ -102,7 +102,7 @@ function announce(directory: string, sessionId: SessionId): string {
   return path;
 }
 
-/** One that stays names a dead process and keeps nobody out. */
+/** Returns the session that holds the place, if there is one. A file that stays behind names a dead process and keeps nobody out. */
 function otherHolder(directory: string, sessionId: SessionId, now: number): Holder | null {
   for (const name of readdirSync(directory)) {
     if (!name.endsWith(holderEnding) || name === `${sessionId}${holderEnding}`) continue;

@@ -33,7 +33,7 @@ export interface DoorsOutsideOptions extends DoorsAround {
   readonly onWarning: (warning: Diagnostic) => void;
 }
 
-/** That of one session, made for its first door. */
+/** The outside of the doors of one session, made for its first door. */
 export class DoorsOutside implements DoorOutside {
   readonly #options: DoorsOutsideOptions;
 

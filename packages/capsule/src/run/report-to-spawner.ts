@@ -59,7 +59,7 @@ export async function reportToSpawner(report: SpawnerReport): Promise<void> {
       capsule_name: name,
       capsule_version: version,
       session_id: sessionId,
-      // One that ends before its task has come has done nothing well.
+      // A session that ends before its task has come has done nothing well.
       status: outcome.status === 'ok' && tasks > 0 ? 'ok' : 'error',
       ...(hasResult(workdir) ? { result_path: resultPath } : {}),
       workdir,

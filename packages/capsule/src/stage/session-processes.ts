@@ -139,7 +139,7 @@ const trustVariables = [
   'CARGO_HTTP_CAINFO',
   'AWS_CA_BUNDLE',
 ];
-/** Those that the file is made of: the host's own file cannot be read in a root of their own. */
+/** The variables that name the files it is made of: programs cannot read the host's own file in a root of their own. */
 const sourceVariables = ['SSL_CERT_FILE', 'NODE_EXTRA_CA_CERTS'];
 
 /** What the grants allow stays, except for the variables that the file is made of. */

@@ -248,7 +248,7 @@ function versionInQuery(query: string): string | null {
   return null;
 }
 
-/** One of another form counts as absent (docs/protocol.md "Sending again"). */
+/** Returns the header. A header of another form counts as absent (docs/protocol.md "Sending again"). */
 function traceparentOf({ headers }: CallRequest): string | undefined {
   const span = singleHeader(headers['traceparent']);
   if (span === undefined) return undefined;

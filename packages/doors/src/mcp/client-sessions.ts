@@ -138,7 +138,7 @@ export class ClientSessions {
     if (all().length >= mostSessions) throw full(`${mostSessions} sessions`);
   }
 
-  /** Those that nobody uses and that are to go, the one that was longest not in use first; each is asked about when its turn comes. */
+  /** Takes the sessions that nobody uses and that must go, the one unused for longest first. It asks about each when its turn comes. */
   *#takeUnused(isToGo: (session: ClientSession) => boolean): Generator<ClientSession> {
     const unused = [...this.#sessions].filter(([, { streams, client }]) => streams === 0 && client.calls() === 0);
     unused.sort(([, left], [, right]) => left.usedMs - right.usedMs);

@@ -32,7 +32,7 @@ const methods: ReadonlySet<unknown> = new Set([
   'tasks/cancel',
 ]);
 
-/** Those that start a task, or go on with one: what comes of it hangs on their spans. */
+/** The methods that start a task, or go on with one: the work on it belongs to their spans. */
 const handing: ReadonlySet<unknown> = new Set(['tools/call', 'tasks/update']);
 
 /** Looks at what passes from now on: before a server is connected to the transport. What is handed to a task has the span for its `traceparent`. */

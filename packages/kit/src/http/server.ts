@@ -360,7 +360,7 @@ export class HttpServer {
       this.#endWith(socket);
       sendOverBody(response, reply, this.#lastReply);
     }
-    // One that was refused as it began has thrown.
+    // A stream that was refused as it began has thrown.
     if (reply.kind !== 'stream') return;
     this.#streams.set(socket, response);
     if ((this.#waiting.get(socket) ?? 0) > 0) socket.destroy();

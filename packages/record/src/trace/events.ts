@@ -85,7 +85,7 @@ export const traceEventSchemas = {
     usage: usage.nullable(),
     /** Why the driver asked the model again, in order; absent when it did not. */
     retries: z.array(z.string()).optional(),
-    /** Those of the input tokens that the provider had in its cache, and put there; absent where it does not say. */
+    /** How many of the input tokens the provider had in its cache, and how many it put there; absent if it does not say. */
     cache_read_tokens: count.optional(),
     cache_write_tokens: count.optional(),
     /** Where the driver's last request went: a name or an address, with the port where the address of the provider names one. */

@@ -40,7 +40,7 @@ export class S3Signatures implements SignatureStore {
     const answers = await Promise.all(
       names.map(async (name) => await this.#client.ask({ attempt, method: 'GET', name, expected: [200, 404] })),
     );
-    // One that is gone was swept meanwhile.
+    // A signature that is gone was swept meanwhile.
     return answers.filter(({ status }) => status === 200).map(({ content }) => content);
   }
 

@@ -18,7 +18,7 @@ export interface FileHost {
   linkTarget(path: string): string | null;
   /** Names in a directory, in no order. */
   list(path: string): readonly string[] | null;
-  /** Those of them that are directories or links, which may lead to one: what does not have to be looked at each. */
+  /** The names of directories, and of links, which may lead to one. The caller need not look at each of the other names. */
   listBranches(path: string): readonly string[] | null;
   /** Returns null for everything but a regular file; never waits, whatever stands there. */
   open(path: string): OpenedFile | null;

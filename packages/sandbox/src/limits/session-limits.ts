@@ -186,7 +186,7 @@ export class LimitWatch {
   /** Returns how often the session's control groups have reached their limits. */
   readonly #groupHits: () => GroupHits;
   readonly #live = new Set<LaunchedProcess>();
-  /** Those of them that had as many processes as one program may. */
+  /** The programs of `#live` that had as many processes as one program may have. */
   readonly #full = new WeakSet<LaunchedProcess>();
   /** How often looking found the limits of the session reached. */
   readonly #seen = { processes: 0, memory: 0 };

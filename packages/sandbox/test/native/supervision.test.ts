@@ -163,7 +163,7 @@ describe.each(users)('the processes of a launch by %s', (_name, user) => {
   it('leave no orphan unreaped', () => {
     const script = [
       'for name in a b c d; do (true &); done',
-      // One that has only just ended is there for a moment; one that stays is never reaped.
+      // A process that has only just ended is there for a moment; a process that stays is never reaped.
       'tries=0 calm=0',
       'while [ $calm -lt 20 ] && [ $tries -lt 1000 ]; do',
       '  tries=$((tries + 1)) calm=$((calm + 1))',

@@ -72,7 +72,7 @@ async function endChild(child: ReadyChild, deps: DelegationsDeps, signal: AbortS
     await callCapsule(door, { method: 'session/stop', params: {}, timeoutMs: stopTimeoutMs });
   }
   await program.end(signal.aborted ? shortGraceMs : deps.childGraceMs);
-  // One that ended in order has done so itself, and is not known any more.
+  // A child that ended in order has released its slot itself, and is not known any more.
   await releaseSlot(child.sessionId, deps);
 }
 

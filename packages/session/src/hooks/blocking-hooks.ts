@@ -120,7 +120,7 @@ export class EndBudget {
     });
   }
 
-  /** That of a session which is run again: `keep` is given what ends it, to be called when it was over then. */
+  /** The budget of a session that is run again. `keep` gets the function that ends the budget, to be called when it was over in the recording. */
   static ofRecording(keep: (end: () => void) => void): EndBudget {
     const budget = new EndBudget(new AbortController().signal, 0);
     keep(budget.#end);

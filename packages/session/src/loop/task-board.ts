@@ -178,7 +178,7 @@ export class TaskBoard {
     return this.#tasks.all();
   }
 
-  /** Those that are not over, the running one first, then those that wait in the order of their turns. */
+  /** Returns the tasks that are not over: the running one first, then those that wait, in the order of their turns. */
   live(): readonly Task[] {
     const waiting = this.#lanes.all();
     return this.#running === null ? waiting : [this.#running, ...waiting];

@@ -244,7 +244,7 @@ export class DriverRequests {
   }
 
   readonly tell = (sign: ExchangeSign): void => {
-    // One that waits for its turn lives as long as the one that is carried out.
+    // A call that waits for its turn lives as long as the call that is carried out.
     for (const call of this.#calls.keys()) call.onSign?.();
     const [current] = this.#calls;
     if (current === undefined) return;

@@ -169,7 +169,7 @@ export class ReplayGate implements Gate {
 
   settle(place: string): Promise<null> {
     const numbered = this.#places.next(place);
-    // One that something went past waits for its record, which a session that was killed may not have written.
+    // If something went past a look, the look waits for its record, which a session that was killed may not have written.
     const isRecorded = this.#passed.delete(numbered) || this.#settledPlaces.has(numbered);
     return new Promise<null>((resolve, reject) => {
       if (isRecorded) this.#looks.set(numbered, { resolve, reject });

@@ -25,7 +25,7 @@ export function replayInputs({ board, shutDown, trap, record }: ReplayedSession)
           return board.answer(arrival, arrival);
         case 'cancel': {
           const task = board.find(arrival.taskId);
-          // One that is over and forgotten would not be canceled either.
+          // A task that is over and forgotten would not be canceled either.
           if (task !== undefined) void board.cancel(task, arrival.principal);
           return true;
         }

@@ -275,7 +275,7 @@ class World {
   }
 }
 
-/** One that judges, one that may reopen a task, one that only listens and is slow. */
+/** Makes three hooks: one judges, one may reopen a task, and one only listens and is slow. */
 function hooksOf(gate: Gate, record: (event: TraceEvent) => void): FakeHooks {
   const does = async (event: string): Promise<unknown> => {
     await aWhile();

@@ -76,7 +76,7 @@ export function publishCommand(context: CommandContext): Command {
           // Each signature of a key is another one, and a registry keeps a few of them.
           if (options.sign === true && registry.kind === 'registry') await registry.client.refusePublished(publishable);
           const made = await signed(publishable, { options, context, signal });
-          // Those of svc sign lie beside it. The one that was asked for is first, so that it is not one too many.
+          // The signatures of svc sign are beside it. The signature that was asked for goes first, so that it is not one too many.
           const all = [...(made === null ? [] : [made.bundle]), ...besideIt(publishable, made, context)];
           const signatures = boundedSignatures(all);
           const to = await publish(

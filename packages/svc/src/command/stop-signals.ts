@@ -84,7 +84,7 @@ export async function interruptible(
   }
 }
 
-/** One that comes later than the same stop does ends the process at once. The returned function stops listening. */
+/** Acts on the first signal. A signal that comes too late to be the same stop ends the process at once. The returned function stops listening. */
 function onFirstSignal(act: (signal: NodeJS.Signals) => void): () => void {
   let firstMs: number | null = null;
   const onSignal = (signal: NodeJS.Signals): void => {

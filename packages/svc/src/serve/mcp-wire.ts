@@ -59,7 +59,7 @@ export class McpWire implements Transport {
     this.#output.stream.on('error', this.#end).on('drain', this.#drained);
     if (input.readableEnded || input.destroyed) return void setImmediate(this.#end);
     const write = (bytes: Buffer, _: unknown, done: () => void): void => void this.#read(bytes).then(done, raise);
-    // One that is cut off is closed with an error, which is its end all the same.
+    // An input that is cut off is closed with an error, which is its end too.
     input.on('error', () => {}).once('close', () => input.readableEnded || this.#end());
     input.pipe(new Writable({ write })).once('finish', this.#end);
   }

@@ -58,7 +58,7 @@ it('the history of several chats at once loses no text, also while one of them c
     .split('\n')
     .map((line) => JSON.parse(line) as string);
   for (const letter of 'abcd') {
-    // One that was added while the file was cut may stand behind the next.
+    // A line that was added while the file was cut may stand behind the next one.
     const own = new Set(kept.filter((text) => text.startsWith(letter)));
     expect(own).toEqual(new Set(Array.from({ length: 200 }, (_, index) => `${letter}${index}`)));
   }

@@ -224,7 +224,7 @@ export class LiveScreen {
     return (this.#output.terminal?.mostCellsOf(plainOf(row)) ?? 0) <= this.columns;
   }
 
-  /** Those that differ, from the first to the last. Line feeds make a row that is not there yet; a movement of the cursor does not. */
+  /** Returns the text that draws the rows that differ, from the first to the last. A line feed makes a row that is not there yet; a movement of the cursor does not. */
   #changedRows(): string {
     let text = '';
     let at = 0;

@@ -85,7 +85,7 @@ export class PushConfigs {
     return { configs: configs.map(({ id, request }) => shownPush(request, id, record.id)), nextPageToken: '' };
   }
 
-  /** One that is not there is deleted too. */
+  /** Deletes a config. Without one, the answer is the same. */
   delete(params: unknown, principal: Principal): JsonObject {
     const { taskId, id } = parseConfigRequest(params);
     const record = visible(taskId, principal, this.#core);
@@ -143,7 +143,7 @@ export class PushConfigs {
     return this.#configsOf(record, principal).find((config) => config.id === id);
   }
 
-  /** Those of a principal, who does not learn of others. */
+  /** Returns the configs of a principal, who does not learn of others. */
   #configsOf(record: TaskRecord, principal: Principal): readonly Config[] {
     const configs = [...(this.#followed.get(record)?.configs ?? [])];
     return principal.seesAll ? configs : configs.filter(({ owner }) => owner.name === principal.name);

@@ -153,7 +153,7 @@ async function explained(...of: Parameters<typeof explain>): Promise<number> {
   return 0;
 }
 
-/** One that is named is meant, also when it is not there. */
+/** Returns whether the task is for a manifest. A manifest that is named counts, even when it is not there. */
 export function hasManifest(
   { manifest, capsule }: Pick<TaskOptions, 'manifest' | 'capsule'>,
   { cwd }: CommandContext,

@@ -117,7 +117,7 @@ export class OciSource implements ArtifactSource {
     return await signaturesIn(repository, digestIn(repository, from) ?? tagOfVersion(version), sha256);
   }
 
-  /** Those of the archive, and of this manifest. One of another manifest would say nothing here. */
+  /** Returns the bundles of the archive, and of this manifest. A bundle of another manifest would say nothing here. */
   async #bundlesFor(
     { signatures, vouchFor }: OciPublication,
     { descriptor, bytes }: OciBlob,
@@ -284,7 +284,7 @@ async function signaturesIn(
   return bundles;
 }
 
-/** Those that are listed as signatures, then those whose kind a registry does not say: it may know only their config. */
+/** Returns the documents that are listed as signatures, then those whose kind a registry does not say: it may know only their config. */
 function perhapsSignatures(listed: readonly Descriptor[]): readonly Descriptor[] {
   const unsaid = listed.filter(({ artifactType: type }) => type === undefined || type === emptyType);
   return [...listed.filter(({ artifactType: type = '' }) => isBundle(type)), ...unsaid];
