@@ -17,8 +17,8 @@ import { trustPlacesOf } from './trust/admit-stored.ts';
 import { blockedFault, judgeState, strictRules } from './version-state-rules.ts';
 
 /**
- * Asks the sources for what is in none of `local`, and takes what the first of them gives into the store at `root`. Throws `E-REG-001` naming
- * every place when none gives it, and what a download is refused with (`receive`).
+ * Asks the sources for an artifact that is in none of `local`, and puts the archive of the first source that has it into the store at `root`. Throws
+ * `E-REG-001`, which names every place, when no source has it, and the error of `receive` when the download is refused.
  */
 export async function locateInSources(
   ref: ArtifactRef,
@@ -40,7 +40,7 @@ export async function locateInSources(
   }
 }
 
-/** What the first source that has it is about to send; the caller lets go of its connection. */
+/** Returns what the first source that has the artifact is about to send. The caller closes its connection. */
 async function askSources(
   ref: ArtifactRef,
   places: StorePlaces,
@@ -65,7 +65,7 @@ async function askSources(
   throw foundNowhere(ref, places.platform, local, sources);
 }
 
-/** Throws `E-REG-010` where a store has a copy that is known to be blocked. */
+/** Throws `E-REG-010` if a store has a copy that is known to be blocked. */
 function refuseBlocked(root: string, ref: ArtifactRef, platforms: readonly (string | null)[]): void {
   for (const platform of platforms) {
     const reason = blockedReason(root, ref, platform);
@@ -77,7 +77,7 @@ function refuseBlocked(root: string, ref: ArtifactRef, platforms: readonly (stri
   }
 }
 
-/** What is known of an archive before it is brought. */
+/** What is known of an archive before it is downloaded. */
 export interface AnnouncedArchive {
   readonly platform: string | null;
   readonly sha256: string;
@@ -86,8 +86,8 @@ export interface AnnouncedArchive {
 }
 
 /**
- * What the sources would send, and from where; nothing of it is stored. The bytes are only read where their source announces no hash. Throws what
- * `locateInSources` does as far as that is known without them.
+ * Returns what the sources would send, and from where, and stores nothing. It reads the bytes only if their source announces no hash. Throws the errors
+ * of `locateInSources`, as far as they show without the bytes.
  */
 export async function announcedBySources(
   ref: ArtifactRef,
@@ -119,13 +119,13 @@ async function measured(fetched: FetchedArchive, by: string): Promise<Pick<Annou
   return { sha256: hash.digest('hex'), bytes };
 }
 
-/** What the lock records for this platform: the variant, else the generic file. */
+/** Returns what the lock records for this platform: the variant, else the generic file. */
 function lockedFor({ name, version }: ArtifactRef, platform: string, { lock }: Receipt): LockedArtifact | undefined {
   const same = lock?.filter((locked) => locked.name === name && locked.version === version) ?? [];
   return same.find((locked) => locked.platform === platform) ?? same.find((locked) => locked.platform === null);
 }
 
-/** Where neither the manifest nor the operator names a place, the one in `svc.lock` is as good: it says which bytes have to come from there. */
+/** Returns the sources to ask. If neither the manifest nor the operator names a place, `svc` asks the one in `svc.lock`: the lock says which bytes must come from there. */
 async function sourcesFor(
   held: LockedArtifact | undefined,
   { sources }: StorePlaces,
@@ -143,7 +143,7 @@ interface Arriving {
   readonly receipt: Receipt;
 }
 
-/** What a source says of a version that it advises against is asked for where it has a list of versions; the state alone decides. */
+/** Applies the rules for the state of a version. The state alone decides; if the source has a list of versions, the reason comes from there. */
 async function holdToState(
   ref: ArtifactRef,
   { fetched, source, receipt }: Arriving,
@@ -160,7 +160,7 @@ async function holdToState(
   if (warning !== null) rules.onWarning(warning);
 }
 
-/** How a download is taken into the store at `root`: the user's has nothing to do with the lock file of a project. */
+/** Returns how a download goes into the store at `root`. The store of the user has nothing to do with the lock file of a project. */
 export function receiptOf(places: StorePlaces, root: string): Receipt {
   const { manifestDir, fetching = {} } = places;
   const { into = 'project', observer, isFrozen = false, inspectsOnly = false, aside, checkArtifact } = fetching;
@@ -195,7 +195,7 @@ function foundNowhere(
   });
 }
 
-/** What to do about a version that came with another `svc`; null for an artifact that this one does not bring. */
+/** Returns what to do about a version that came with another `svc`; null for an artifact that this `svc` does not bring. */
 function outgrownHint(ref: ArtifactRef, local: readonly LocalPlace[]): string | null {
   const bundled = local.find(({ origin }) => origin === 'bundled');
   const versions = bundled === undefined ? [] : storedVersions(bundled.root, ref.name);

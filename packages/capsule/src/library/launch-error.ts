@@ -4,7 +4,7 @@ import { Diagnostic, DiagnosticList } from '@svc/kit/diagnostics/diagnostic.ts';
 import { CapsuleError } from './capsule-error.ts';
 import type { Problem } from './requests.ts';
 
-/** What `runCapsule` rejects with where the launch came to this: anything but a diagnostic is a bug, and stays as it is. */
+/** Returns the error with which `runCapsule` rejects when the launch failed with `error`. If that is not a diagnostic, it is a bug, and stays as it is. */
 export function launchError(error: unknown): unknown {
   if (error instanceof Diagnostic) return new CapsuleError([problemOf(error)], error);
   if (!(error instanceof DiagnosticList)) return error;

@@ -1,4 +1,4 @@
-/** Every record of a journal with its keys, and how a line that was read becomes one. */
+/** Defines every record of a journal with its keys, and makes a record of a line that was read. */
 
 import * as z from 'zod';
 
@@ -16,18 +16,18 @@ const count = z.int().min(0);
 /** Unix milliseconds. */
 const at = z.int();
 const sha256 = z.string().regex(sha256Shape);
-/** Where an effect stands: task, attempt, turn and call, so that those which run at once keep their names. */
+/** The place of an effect: task, attempt, turn and call. So effects that run at the same time have different names. */
 const place = z.string().min(1);
 const task = z.string().min(1);
 const offset = count;
 
-/** Who sent a message: as whom the listener knows them, and the span that they work in (W3C Trace Context). */
+/** The sender of a message: its name at the listener, and the span in which it works (W3C Trace Context). */
 const sender = { principal: z.string().optional(), traceparent: z.string().optional() };
 
 /** It came before the session could act on the record before it. */
 const together = z.literal(true).optional();
 
-/** The looks that had begun before this, that nothing else of the file had gone past, and that settle after it, if at all. */
+/** The places of looks that had begun before this record and end after it, if at all. A look is named only by the first record that comes meanwhile. */
 const past = z.array(place).optional();
 
 /** A Diagnostic of `svc`. */
@@ -47,7 +47,7 @@ const modelStart = z.object({
   base: place.nullable(),
   /** Messages as JSON, in their order: what is said beyond `base`. */
   add: z.array(sha256),
-  /** The id that the driver was given to go on from. */
+  /** The id from which the driver was to go on. */
   cont: sha256.optional(),
 });
 
@@ -63,7 +63,7 @@ const effectStart = z.object({
 
 /** Every kind of record with its own keys, beside `n`, `k` and `c` of all of them. */
 export const recordSchemas = {
-  /** The first of a process. */
+  /** The first record of a process. */
   open: z.object({
     at,
     version: z.literal(journalVersion),
@@ -72,7 +72,7 @@ export const recordSchemas = {
     svc: z.string(),
     node: z.string(),
     capture: z.enum(['content', 'meta']),
-    /** False where commands ran as the user, and could have written here. */
+    /** False if commands ran as the user, and could have written here. */
     trusted: z.boolean(),
     capsule: z.object({ name: z.string(), version: z.string() }),
   }),
@@ -105,10 +105,10 @@ export const recordSchemas = {
     trust: z.enum(['trusted', 'untrusted']),
     lane: z.enum(['foreground', 'background']),
     text: sha256,
-    /** Under which its sender may send it again. */
+    /** The key with which its sender may send it again. */
     key: z.string().nullable(),
     ...sender,
-    /** Where its conversation is kept, for a task that goes on another's whose sender showed a door token. */
+    /** The place of its conversation, for a task that continues one whose sender showed a door token. */
     conversation: z.string().optional(),
     by: z.enum(['start', 'message', 'work-end', 'child-end']),
     together,
@@ -125,7 +125,7 @@ export const recordSchemas = {
   }),
   /** An effect begins; it is a step, and its number is its place among these in the file, from 1. */
   start: z.discriminatedUnion('port', [modelStart, effectStart]),
-  /** During an effect, its outside asks the session for something, or has it record an event. `chunks` are those before it, as in `end`. */
+  /** During an effect, the other side of it asks the session for something, or has it record an event. `chunks` are those before it, as in `end`. */
   ask: z.object({
     e: place,
     what: z.enum(['input', 'call', 'complete', 'record']),
@@ -133,7 +133,7 @@ export const recordSchemas = {
     chunks: sha256.optional(),
     past,
   }),
-  /** What the component of an effect was answered by its imports during one call. */
+  /** What imports answered to the component of an effect during one call. */
   io: z.object({
     e: place,
     /** The number of the component's instance, from 1. An instance keeps its memory from call to call. */
@@ -158,7 +158,7 @@ export const recordSchemas = {
     calls: z.array(z.string()).optional(),
     past,
   }),
-  /** What came by itself, in the order in which the session met it. */
+  /** Something that came without a request of the session, in the order in which the session met it. */
   in: z.object({
     at,
     /** `stop` cancels every task, `shut-down` ends the session too; `trap` ends it for a `fault`; `note` records an event and does no more. */
@@ -166,7 +166,7 @@ export const recordSchemas = {
     task: task.optional(),
     /** Names the timer. */
     name: z.string().optional(),
-    /** The one that is answered. */
+    /** The question that is answered. */
     question: z.string().optional(),
     key: z.string().nullable().optional(),
     ...sender,
@@ -176,7 +176,7 @@ export const recordSchemas = {
     together,
     past,
   }),
-  /** A look at the session's own surroundings: it found what is not usual, or others overtook it. `found` is one that took no time. */
+  /** A look at the session's own surroundings: the result was not the usual one, or other records came first. `found` marks a look that took no time. */
   look: z.object({
     e: place,
     value: sha256.nullable(),
@@ -195,7 +195,7 @@ export const recordSchemas = {
     /** Steps whose `start` is in an older index: number, and the byte of its `end`. */
     ended: z.array(z.tuple([z.int().min(1), offset])),
   }),
-  /** The last of an orderly end. */
+  /** The last record of a session that ended in order. */
   close: z.object({ at, status: z.enum(['ok', 'failed', 'trapped']), reason: z.string().nullable() }),
 } as const;
 

@@ -1,4 +1,4 @@
-/** Finds out once what this machine can enforce for this process: nothing else of the library reads the process. */
+/** Finds out once what this machine can enforce for this process. No other file of the library reads the process. */
 
 import { accessSync, constants, existsSync, realpathSync, statSync } from 'node:fs';
 import { release, tmpdir } from 'node:os';
@@ -19,7 +19,7 @@ import { ownPlaces, mappedProcess } from '../own-process.ts';
 import type { Architecture } from '../seccomp/allowed-calls.ts';
 import type { SandboxClass } from './requests.ts';
 
-/** A machine with a helper, tried once. */
+/** A machine with a helper, as one probe found it. */
 interface OwnHost {
   readonly helper: string;
   readonly architecture: Architecture;
@@ -35,15 +35,15 @@ type HostLookup =
 export interface Surroundings {
   readonly cwd: string;
   readonly searchPath: string;
-  /** For files of a moment, links resolved. */
+  /** The directory for temporary files, with links resolved. */
   readonly temporaryDirectory: string;
-  /** Where what contains a command may be kept meanwhile, links resolved, the best first. */
+  /** The directories that may hold the files which contain a command while it runs, with links resolved, the best first. */
   readonly privateDirectories: readonly string[];
-  /** What this process has loaded, and loads or starts later; found when it is asked for. */
+  /** The files that this process has loaded, and loads or starts later. They are looked up when a caller reads this. */
   readonly own: readonly OwnPlace[];
 }
 
-/** Throws `E-CAP-019` where the current directory is gone, or nothing can be written where temporary files go. */
+/** Returns the surroundings of this process. Throws `E-CAP-019` if the current directory is gone, or the directory for temporary files cannot be written. */
 export function ownSurroundings(): Surroundings {
   const place = unlessRefused(cwd, null);
   if (place === null) {
@@ -77,7 +77,7 @@ export function ownSurroundings(): Surroundings {
   };
 }
 
-/** Once for all requests. */
+/** Looked up once for all requests. */
 let ownNow: readonly OwnPlace[] | null = null;
 
 function isWritable(path: string): boolean {
@@ -99,10 +99,10 @@ function writableTemporary(): string {
   }
 }
 
-/** The classes in the order in which they are tried. */
+/** The classes, in the order in which the library tries them. */
 export const strongestFirst = ['sealed', 'scoped', 'advisory'] as const;
 
-/** For each class, why this machine cannot enforce it, as a clause for a person; null where it can. */
+/** Returns for each class why this machine cannot enforce it, as a clause for a person; null if it can. */
 export async function classObstacles(): Promise<Readonly<Record<SandboxClass, string | null>>> {
   const looked = await lookAtHost();
   const of = (wanted: SandboxClass): string | null =>
@@ -116,12 +116,12 @@ export interface ClassContainment {
   readonly enforcement: Enforcement;
 }
 
-/** Throws `E-CAP-003` where this machine cannot enforce the class: nothing weaker is taken instead. */
+/** Returns what contains a command in this class. Throws `E-CAP-003` if this machine cannot enforce the class, and never takes a weaker one. */
 export async function containmentOf(wanted: SandboxClass): Promise<ClassContainment> {
   const looked = await lookAtHost();
   const obstacle = looked.kind === 'none' ? looked.obstacle : obstacleTo(wanted, looked.host.ability);
   if (looked.kind === 'none' || obstacle !== null) throw await classRefusal(wanted, obstacle ?? '');
-  // Without control groups: to divide its own, this process would have to be moved, which a library does to nobody.
+  // Without control groups: to divide its own group, this process would have to move, and a library must not move its user's process.
   const ownGroups = (): OwnGroupFacts => ({ ...ownGroupFacts(), membership: '' });
   const parts = { ...looked.host, ceiling: wanted, ownGroups };
   const [containment, enforcement] = [kernelContainment(parts), strongestEnforcement(parts)];
@@ -129,12 +129,12 @@ export async function containmentOf(wanted: SandboxClass): Promise<ClassContainm
   return { containment, enforcement };
 }
 
-/** What a library keeps on disk, which is nothing. */
+/** Where results of probes are kept. A library keeps nothing on disk. */
 let kept: { readonly directory: string | null; readonly triesAnew?: true } = { directory: null };
 
 /**
- * For the program, which is started for each command: from now on what the host was found to enforce is kept in `~/.svc/cache`, as sessions keep it, and
- * no command may write there. It is made where it is missing; nothing is kept in a home that is another user's. `anew` tries the host whatever is kept.
+ * Called by the program, which is started for each command. From now on the result of a probe is kept in `~/.svc/cache`, as sessions keep it, and
+ * no command may write there. A missing folder is made; nothing is kept in a home of another user. `anew` probes the host even if a result is kept.
  */
 export function keepInHome(home: string | undefined, anew: boolean): void {
   const directory = unlessRefused(() => {

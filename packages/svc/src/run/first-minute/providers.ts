@@ -1,18 +1,18 @@
-/** The model providers that `svc "task"` knows: where they are, which key is theirs, and which model is taken when none is named. */
+/** Lists the model providers that `svc "task"` knows: their address, their key, and the model that `svc` takes when the user names none. */
 
 /** A provider of models. */
 export interface Provider {
   /** The part before the slash in `--model` and `SVC_MODEL`. */
   readonly name: string;
   readonly driver: 'svc-driver-anthropic' | 'svc-driver-openai';
-  /** The one place that gets its key. */
+  /** The one address to which `svc` sends its key. */
   readonly endpoint: string;
   readonly keyVariable: string;
-  /** Taken where a key is all that is known. */
+  /** The model that `svc` takes when it knows only the key. */
   readonly model: string;
 }
 
-/** Ordered as their keys count. */
+/** The first whose key is set counts. */
 export const providers: readonly Provider[] = [
   {
     name: 'anthropic',
@@ -30,7 +30,7 @@ export const providers: readonly Provider[] = [
   },
 ];
 
-/** The provider at an address, which gets its key; null for any other. */
+/** Returns the provider at an address, which may get its key. Returns null for any other address. */
 export function providerAt(endpoint: string): Provider | null {
   const { origin } = new URL(endpoint);
   return providers.find((provider) => provider.endpoint === origin) ?? null;
