@@ -1,11 +1,11 @@
-/** Compares texts with patterns in which `*` stands for anything but a slash. */
+/** Compares texts with patterns in which `*` stands for any characters except a slash. */
 
 /**
  * Whether the pattern matches the whole text. `*` stands for any number of characters, none of them a slash; everything else stands for itself. Takes time
  * in proportion to the product of both lengths at most, whatever they hold.
  */
 export function matchesPattern(pattern: string, text: string): boolean {
-  // No star reaches across a slash, so each stretch between slashes is compared for itself.
+  // No star reaches across a slash, so each part between slashes is compared by itself.
   const patterns = pattern.split('/');
   const texts = text.split('/');
   return patterns.length === texts.length && patterns.every((part, index) => matchesPart(part, texts[index] ?? ''));

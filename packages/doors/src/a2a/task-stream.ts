@@ -1,4 +1,4 @@
-/** The events of one task as A2A has them, encoded once for all who follow it. */
+/** Encodes the events of one task as A2A has them, once for all clients that follow it. */
 
 import type { TaskNews, TaskRecord } from '@svc/session/task/task-record.ts';
 import type { TaskRecords } from '@svc/session/task-records.ts';
@@ -13,7 +13,7 @@ import {
   taskObject,
 } from './objects.ts';
 
-/** The streams of one task. It follows the task as long as there is one. */
+/** The streams of one task. It follows the task as long as there is a stream. */
 export class TaskStream {
   readonly #record: TaskRecord;
   readonly #records: Pick<TaskRecords, 'follow'>;
@@ -31,12 +31,12 @@ export class TaskStream {
     this.#records = records;
   }
 
-  /** The task as it stands: what a stream begins with. Everything that follows reaches a sink that joins in this turn. */
+  /** Returns the task as it is now, with which a stream begins. A sink that joins in this turn of the event loop misses nothing that follows. */
   snapshot(): string {
     return JSON.stringify({ task: taskObject(this.#record, { historyLength: null, artifacts: true }) });
   }
 
-  /** A stream `untilQuestion` ends when the task is done or asks, as that of a message does (A2A 1.0, 11.7); another goes on to the end of the task. */
+  /** Adds a stream. With `untilQuestion` it ends when the task is done or asks, as the stream of a message does (A2A 1.0, 11.7). Without, it goes on to the end of the task. */
   join(sink: FanOutSink, { untilQuestion }: { readonly untilQuestion: boolean }): void {
     this.#turn.flush();
     if (this.#fanOut.size === 0) {
@@ -52,7 +52,7 @@ export class TaskStream {
     if (this.#fanOut.size === 0) this.#stop();
   }
 
-  /** Ends every stream, whatever the task comes to. */
+  /** Ends every stream, however the task ends. */
   end(): void {
     this.#turn.flush();
     this.#stop();
@@ -90,7 +90,7 @@ export class TaskStream {
 
   #endAtQuestion(): void {
     this.#fanOut.flush();
-    // Each leaves as it ends.
+    // Each stream leaves the set as it ends.
     for (const sink of this.#untilQuestion) sink.end();
   }
 

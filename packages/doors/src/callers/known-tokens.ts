@@ -24,10 +24,10 @@ interface KnownToken {
   readonly principal: Principal;
 }
 
-/** A file that changes all the time is read no more often; a request that shows a token waits. */
+/** The shortest time between two reads of a file that changes all the time. A request that shows a token waits. */
 const minBetweenReadsMs = 50;
 
-/** The tokens that one capsule takes. */
+/** The tokens that one capsule accepts. */
 export class KnownTokens {
   readonly #options: KnownTokensOptions;
   readonly #told = new Set<string>();
@@ -42,12 +42,12 @@ export class KnownTokens {
     this.#options = options;
   }
 
-  /** There is a file of tokens, or was since the first look: a client that showed a token then has to show one later too. */
+  /** Whether there is a file of tokens, or was one since the first look: a client that showed a token then must show one later too. */
   get hasFile(): boolean {
     return this.#hasFile;
   }
 
-  /** Reads the file where it has changed. What it resolves to, or has done when it returns nothing, holds for every token that was removed before. */
+  /** Reads the file if it has changed. When it resolves, or returns undefined, every token that was removed before is known to be removed. */
   look(): Promise<void> | undefined {
     const { place, clock } = this.#options;
     if (this.#waiting !== null) return this.#waiting;
@@ -68,7 +68,7 @@ export class KnownTokens {
     return this.#waiting;
   }
 
-  /** Who shows this token; null for one that is unknown, has expired or is for another capsule. Compares all, so that the time says nothing. */
+  /** Returns who shows this token; null if the token is unknown, has expired or is for another capsule. Compares it with all tokens, so that the time shows nothing. */
   find(token: Buffer): Principal | null {
     const presented = createHash('sha256').update(token).digest();
     let found: KnownToken | null = null;
@@ -82,7 +82,7 @@ export class KnownTokens {
     return found.principal;
   }
 
-  /** Whether the token of a principal that `find` gave is still there, with all that it was allowed. */
+  /** Returns whether the token of a principal from `find` is still there, with the same scopes. */
   holds(principal: Principal): boolean {
     const known = this.#tokens.find((token) => token.principal === principal);
     return known !== undefined && !this.#hasExpired(known);

@@ -1,10 +1,10 @@
-/** Says how a command of the shell grant is declared to a model, and which words it is started with. */
+/** Declares a command of the shell grant to a model, and makes the words with which the command starts. */
 
 import { splitWords } from '@svc/sandbox/split-words.ts';
 import type { BackgroundSettings } from './background/background-commands.ts';
 import type { ToolDeclaration } from './tool.ts';
 
-/** Declares a command to the model; `background` says what becomes of one that takes long. */
+/** Declares a command to the model; `background` says what happens to a command that takes long. */
 export function shellDeclaration(
   name: string,
   background: Pick<BackgroundSettings, 'graceMs' | 'endIsTold'>,
@@ -39,7 +39,7 @@ function commandDescription(name: string): string {
 
 const shells: ReadonlySet<string> = new Set(['sh', 'bash', 'dash', 'zsh', 'ash', 'ksh']);
 
-/** Twice what systems take as the arguments of a program: a backslash may stand before each character. */
+/** The most characters of a command. That is twice what systems accept as the arguments of a program: a backslash may stand before each character. */
 const longestCommand = 4 * 1024 * 1024;
 
 /** Whether a program reads its `command` as a command line of its own. */
@@ -47,12 +47,12 @@ export function isShell(name: string): boolean {
   return shells.has(name);
 }
 
-/** The arguments that a program is started with for the `command` of its tool: a shell gets it by `-c`. */
+/** Returns the arguments with which a program starts for the `command` of its tool. A shell gets the command by `-c`. */
 export function commandWords(name: string, command: string): ReturnType<typeof splitWords> {
   if (command.length > longestCommand) {
     return { kind: 'unbalanced', reason: `it has more than ${longestCommand} characters` };
   }
   if (!isShell(name)) return splitWords(command);
-  // A shell takes a leading dash or plus for options of its own, even after -c.
+  // A shell reads a leading dash or plus as options of its own, even after -c.
   return { kind: 'words', words: ['-c', /^[-+]/.test(command) ? ` ${command}` : command] };
 }

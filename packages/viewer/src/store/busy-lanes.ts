@@ -1,4 +1,4 @@
-/** Works out how busy each lane was in each column of pixels: with many steps, shares say more than bars that lie over each other. */
+/** Works out how busy each lane was in each column of pixels: with many steps, shares of time show more than bars that cover each other. */
 
 import { laneOfKind, lanes, wentWrong } from '../trace/kinds.ts';
 import type { Columns } from './columns.ts';
@@ -6,7 +6,7 @@ import type { Columns } from './columns.ts';
 export interface Bar {
   readonly row: number;
   readonly lane: number;
-  /** In pixels from the left edge. */
+  /** The left end of the bar, in pixels from the left edge. */
   readonly from: number;
   readonly to: number;
 }
@@ -16,7 +16,7 @@ export interface BusyLanes {
   readonly busy: Float32Array;
   /** How many steps of a column failed. */
   readonly failed: Uint16Array;
-  /** Steps with room for themselves, in their order. */
+  /** Steps that are wide enough for a bar, in their order. */
   readonly bars: readonly Bar[];
 }
 
@@ -24,7 +24,7 @@ interface Window {
   readonly from: number;
   readonly to: number;
   readonly pixels: number;
-  /** The task whose steps alone are drawn; -1 for all. */
+  /** Only the steps of this task are drawn; -1 for all tasks. */
   readonly task: number;
   readonly hidden: ReadonlySet<number>;
   /** Steps that take more pixels are bars. With Infinity, no step is a bar. */
@@ -32,15 +32,15 @@ interface Window {
 }
 
 const mostBars = 2000;
-/** A step that took no time is seen all the same. */
+/** The smallest share that is drawn, so that a step which took no time can be seen. */
 const minShare = 0.05;
 
-/** Takes time in proportion to the rows, whatever they hold. */
+/** Works out the lanes of a window. Takes time in proportion to the rows, whatever they hold. */
 export function busyLanes(columns: Columns, count: number, window: Window): BusyLanes {
   const { from, to, pixels, task, hidden, barPixels } = window;
   const scale = pixels / Math.max(1, to - from);
   const width = pixels + 1;
-  // Where a step begins one is added, where it ends one is taken away: the sum up to a column is what it holds.
+  // Adds one where a step begins, and takes one away where it ends: the sum up to a column is how many steps it has.
   const steps = new Float32Array(lanes.length * width);
   const partial = new Float32Array(lanes.length * width);
   const failed = new Uint16Array(pixels);
@@ -84,7 +84,7 @@ export function busyLanes(columns: Columns, count: number, window: Window): Busy
   return { busy, failed, bars };
 }
 
-/** A step that a person could have meant at a place of a lane; -1 without one. */
+/** Returns the step that a person probably meant at a place of a lane; -1 without one. */
 export function rowAt(
   columns: Columns,
   count: number,

@@ -1,10 +1,10 @@
-/** Compares the signer of an archive with the signers that a rule of the trust policy wants. */
+/** Compares the signer of an archive with the signers that a rule of the trust policy accepts. */
 
 import { matchesPattern } from '../../manifest/name-pattern.ts';
 import type { TrustPolicy, TrustRule, WantedSigner } from '../../manifest/trust-policy.ts';
 import type { Signer } from './signer.ts';
 
-/** Whether the rule accepts a signer; any that is known at all where it names none. */
+/** Returns whether the rule accepts a signer. A rule that names no signer accepts every identity, and every key of the policy. */
 export function accepts(rule: TrustRule, policy: TrustPolicy, signer: Signer): boolean {
   if (rule.signedBy !== null) return rule.signedBy.some((wanted) => isWanted(wanted, signer));
   return signer.kind === 'identity' || policy.keys.some(({ fingerprint }) => fingerprint === signer.fingerprint);
@@ -17,8 +17,8 @@ function isWanted(wanted: WantedSigner, signer: Signer): boolean {
 }
 
 /**
- * Whether two versions are from the same hands. The identity of a workflow ends in the tag or branch that it ran for: any tag is as good as another,
- * a branch is not.
+ * Returns whether two versions have the same signer. The identity of a workflow ends in the tag or branch that it ran for: all tags count as the same,
+ * and branches do not.
  */
 export function isSameSigner(one: Signer, other: Signer): boolean {
   if (one.kind === 'key') return other.kind === 'key' && one.fingerprint === other.fingerprint;
@@ -30,14 +30,14 @@ function withoutTag(identity: string): string {
   return identity.replace(/@refs\/tags\/[^@]*$/, '@refs/tags/');
 }
 
-/** A signer for a person. A key has the name that the policy gives it. */
+/** Names a signer for a person. A key has the name that the policy gives it. */
 export function renderSigner(signer: Signer, policy: TrustPolicy | null = null): string {
   if (signer.kind === 'identity') return `${signer.identity} (${signer.issuer})`;
   const name = policy?.keys.find(({ fingerprint }) => fingerprint === signer.fingerprint)?.name;
   return name === undefined ? `the key sha256:${signer.fingerprint}` : `the key ${name}`;
 }
 
-/** Whom a rule accepts, for a person. */
+/** Says for a person which signers a rule accepts. */
 export function renderWanted(rule: TrustRule): string {
   if (rule.signedBy === null) return 'anybody who is known';
   return rule.signedBy

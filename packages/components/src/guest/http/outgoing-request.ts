@@ -7,11 +7,11 @@ import { OutputStream, raise, readySink } from '../streams.ts';
 import type { FieldEntry, Fields } from './fields.ts';
 import { failStream, type HttpExchange } from './http-exchange.ts';
 
-/** A body that is written before its request is handed over is kept up to this size. */
+/** The most bytes that are kept of a body that is written before its request is handed over. */
 const earlyLimitBytes = 32 * 1024 * 1024;
 const pieceOverhead = 256;
 
-/** The body of a request: kept until the request is handed over, passed on from then. */
+/** The body of a request. It is kept until the request is handed over; later pieces are passed on. */
 class RequestBody {
   #early: Uint8Array[] = [];
   #earlyBytes = 0;
@@ -19,7 +19,7 @@ class RequestBody {
   #finished = false;
   #exchange: HttpExchange | null = null;
 
-  /** Hands over what there is; what is written later goes to the exchange that `connect` names. */
+  /** Hands over what has been written. Later pieces go to the exchange that `connect` names. */
   start(): RequestBodyStart {
     const bytes = Buffer.concat(this.#early);
     this.#forget();
@@ -61,7 +61,7 @@ class RequestBody {
     if (answer?.kind === 'failed') raise(answer.error);
   }
 
-  /** A body that is let go unfinished must not look whole to the server. */
+  /** Ends a body that is dropped before it is finished: it must not look whole to the server. */
   abandon(): void {
     if (!this.#finished) this.#exchange?.close();
     this.#finished = true;
@@ -111,7 +111,7 @@ type Method = { readonly tag: string; readonly val?: string };
 type Scheme = { readonly tag: 'HTTP' | 'HTTPS' } | { readonly tag: 'other'; readonly val: string };
 
 const authorityShape = /^[^\s/?#@\\]+$/;
-/** As long as a path may be when it is sent; what is longer is refused by this. */
+/** The longest path that a component can set; a longer one is refused at once. */
 const longestPath = 64 * 1024 + 1;
 const longestName = 1_024;
 
@@ -226,7 +226,7 @@ export class RequestOptions extends HostObject {
   }
 }
 
-/** At least one, since no time at all cannot be waited; null when there is no limit. */
+/** Returns at least one, since a wait of no time is impossible; null when there is no limit. */
 export function milliseconds(duration: bigint | undefined): number | null {
   const longestMs = 2n ** 31n - 1n;
   if (duration === undefined) return null;

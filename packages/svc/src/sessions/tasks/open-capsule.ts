@@ -1,4 +1,4 @@
-/** Opens a running capsule for the commands that ask something of its tasks. */
+/** Opens a running capsule for the commands that read or change its tasks. */
 
 import { CapsuleClient } from '@svc/client/capsule-client.ts';
 import { ClientError } from '@svc/client/client-error.ts';
@@ -21,20 +21,20 @@ export interface CapsuleOptions {
   readonly json?: boolean;
 }
 
-/** How a session is named to them. */
+/** How a person names a session to these commands. */
 export const runningSessionHelp = 'session id, at least 4 of its last characters, host:port, or the path of its folder';
 
 const taskNotFound = -32_001;
 const callMs = 10_000;
-/** A stream says something at least this often. */
+/** A stream sends something at least this often. */
 const idleMs = 60_000;
 
-/** A capsule that has shown who it is. */
+/** A capsule that has shown its session id. */
 export class OpenCapsule {
   readonly client: CapsuleClient;
   readonly #approached: ApproachedCapsule;
   readonly #method: string;
-  /** It is null for a capsule that is no session of this user. */
+  /** Is null for a capsule that is not a session of this user. */
   readonly session: string | null;
 
   private constructor(approached: ApproachedCapsule, { record }: LocatedCapsule, method: string) {
@@ -45,7 +45,7 @@ export class OpenCapsule {
     this.session = record?.session_id ?? null;
   }
 
-  /** Opens what is named by `wanted`, the newest when absent; `method` is what will be asked of it. Errors as of `svc watch`. */
+  /** Opens the capsule that `wanted` names, or the newest one; `method` is the method that it will be asked for. Throws the same errors as `svc watch`. */
   static async open(
     context: CommandContext,
     wanted: string | undefined,
@@ -56,7 +56,7 @@ export class OpenCapsule {
     return new OpenCapsule(await approachCapsule(located, choice), located, method);
   }
 
-  /** What comes of `call`; `E-IO-003` for what it fails of at the other side. `method` is what it asks, where that is another. */
+  /** Returns the result of `call`, or throws `E-IO-003` when it fails at the other side. `method` is the method that it asks for, if it is another one. */
   async ask<Value>(call: (client: CapsuleClient) => Promise<Value>, method: string = this.#method): Promise<Value> {
     try {
       return await call(this.client);
@@ -70,7 +70,7 @@ export class OpenCapsule {
     }
   }
 
-  /** The task that runs, else the last one; null where none has run yet. */
+  /** Returns the task that runs, else the last one; null if no task has run yet. */
   async currentTask(): Promise<TaskFacts | null> {
     return await this.ask(async (client) => {
       try {
@@ -85,7 +85,7 @@ export class OpenCapsule {
 
 const ended: ReadonlySet<string> = new Set(['completed', 'failed', 'canceled', 'rejected']);
 
-/** Whether a task of that state goes on. */
+/** Returns whether a task in this state is not over. */
 export function isLive(state: string): boolean {
   return !ended.has(state);
 }
