@@ -40,7 +40,7 @@ static bool may_set_capabilities(void) {
   return (words[0].effective & 1u << capability_setpcap) != 0;
 }
 
-/* Each drop takes the kernel new credentials, and one process after the other would make them: what is gone is let be. */
+/* Each drop takes the kernel new credentials: what is gone already is let be. */
 static void empty_bounding_set(void) {
   for (unsigned long capability = 0; capability < capability_numbers; capability++) {
     const int held = prctl(PR_CAPBSET_READ, capability, 0, 0, 0);
@@ -49,13 +49,18 @@ static void empty_bounding_set(void) {
   }
 }
 
+/* Processes that this one starts inherit the empty set, and only a user namespace that is entered would fill it again. */
+static bool is_bounded = false;
+
 void bound_capabilities(void) {
-  if (may_set_capabilities()) empty_bounding_set();
+  if (!may_set_capabilities()) return;
+  empty_bounding_set();
+  is_bounded = true;
 }
 
 void become(const struct identity *identity) {
   /* Later it cannot be emptied any more: the right to do so goes with the user. */
-  bound_capabilities();
+  if (may_set_capabilities()) empty_bounding_set();
   if (setgroups(0, NULL) != 0) fail("id", "setgroups");
   if (setresgid(identity->gid, identity->gid, identity->gid) != 0) fail("id", "setresgid");
   if (setresuid(identity->uid, identity->uid, identity->uid) != 0) fail("id", "setresuid");
@@ -67,7 +72,7 @@ void drop_capabilities(void) {
   if (prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0) != 0) fail("privileges", "the ambient set");
   /* Who may not set these has no capability to lose; no_new_privs then keeps it so. */
   if (may_set_capabilities()) {
-    empty_bounding_set();
+    if (!is_bounded) empty_bounding_set();
     if (prctl(PR_SET_SECUREBITS, secure_bits, 0, 0, 0) != 0) fail("privileges", "the secure bits");
   }
   if (syscall(SYS_capset, &header, none) != 0) fail("privileges", "capset");

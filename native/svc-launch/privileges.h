@@ -12,7 +12,8 @@ void become_transparent(void);
 /* Becomes another user, for good and without supplementary groups. */
 void become(const struct identity *identity);
 
-/* What is executed from now on can get no capability; those that are held stay. Does nothing for who may not do it. */
+/* What is executed from now on can get no capability; those that are held stay. Does nothing for who may not do it.
+ * After the last user namespace was entered, since that gives every capability back. */
 void bound_capabilities(void);
 
 /* Gives up every capability and every way to one. */
