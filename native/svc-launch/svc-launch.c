@@ -20,6 +20,7 @@
 #include "privileges.h"
 #include "report.h"
 #include "root.h"
+#include "serve.h"
 #include "supervise.h"
 #include "users.h"
 
@@ -97,21 +98,34 @@ static size_t read_whole(int file, char *bytes, size_t room, const char *stage) 
   return length;
 }
 
-static void read_plan(int file, struct plan *plan) {
-  static char bytes[plan_max_bytes];
+static void check_plan(const char *bytes, size_t length, struct plan *plan) {
   struct plan_fault fault;
-  const size_t length = read_whole(file, bytes, sizeof bytes, "plan");
   if (parse_plan(bytes, length, plan, &fault)) return;
   char detail[128];
   snprintf(detail, sizeof detail, "word %u: %s", fault.word, fault.reason);
   fail_with(EINVAL, "plan", detail);
 }
 
-static struct filter read_filter(int file) {
-  static struct instruction instructions[filter_max_instructions];
-  const size_t length = read_whole(file, (char *)instructions, sizeof instructions, "filter");
+static void read_plan(int file, struct plan *plan) {
+  static char bytes[plan_max_bytes];
+  check_plan(bytes, read_whole(file, bytes, sizeof bytes, "plan"), plan);
+}
+
+static struct instruction instructions[filter_max_instructions];
+
+static struct filter filter_of(size_t length) {
   if (length == 0 || length % sizeof *instructions != 0) fail_with(EINVAL, "filter", "not whole instructions");
   return (struct filter){.length = (unsigned short)(length / sizeof *instructions), .instructions = instructions};
+}
+
+static struct filter read_filter(int file) {
+  return filter_of(read_whole(file, (char *)instructions, sizeof instructions, "filter"));
+}
+
+static struct filter copy_filter(const struct request *request) {
+  if (request->filter_length > sizeof instructions) fail_with(E2BIG, "filter", "too long");
+  memcpy(instructions, request->filter, request->filter_length);
+  return filter_of(request->filter_length);
 }
 
 /* Node tells a child of its channel, which is ours and not the program's. */
@@ -191,6 +205,43 @@ static noreturn void become_program(const struct call *call, const struct plan *
   fail("exec", call->path);
 }
 
+/* `parent` is the one whose end ends the launch. */
+static noreturn void carry_out(const struct call *call, struct plan *plan, const struct filter *filter, pid_t parent) {
+  if ((plan->listen_port != 0) != (call->egress != none)) fail_with(EINVAL, "call", "listen and egress need each other");
+  keep_only(call->status, call->egress);
+  reset_dispositions();
+  die_with_parent(parent, call->status);
+
+  open_cgroups(plan);
+  if (plan->id.given) become(&plan->id);
+  if (plan->users.path != NULL) enter_users(plan);
+  enter_namespaces(plan);
+  if (plan->id.given || plan->users.path != NULL || plan->namespaces != 0) {
+    /* A change of user takes the death signal away and may show the process. */
+    become_opaque();
+    die_with_parent(parent, call->status);
+  }
+  if (plan->listen_port != 0) hand_over_listener(plan->listen_port, call->egress);
+
+  struct inside inside = {.outcome = NULL};
+  if ((plan->namespaces & CLONE_NEWPID) != 0) inside = start_namespace(plan->around);
+  compose_root(plan);
+  if (inside.outcome != NULL) start_program_process(inside, plan->around);
+  become_program(call, plan, filter);
+}
+
+static noreturn void serve_caller(const char *descriptors, struct plan *plan) {
+  struct filter filter = {0};
+  const struct request request = serve(descriptors);
+  const struct call call = {
+      .plan = none, .status = request.status, .filter = none, .egress = none, .path = request.path, .arguments = request.arguments};
+  environ = request.environment;
+  check_standard_descriptors();
+  check_plan(request.plan, request.plan_length, plan);
+  if (request.filter_length > 0) filter = copy_filter(&request);
+  carry_out(&call, plan, &filter, request.parent);
+}
+
 int main(int count, char **words) {
   static struct plan plan;
   struct filter filter = {0};
@@ -198,31 +249,12 @@ int main(int count, char **words) {
   if (count == 3 && strcmp(words[1], "pipes") == 0) hold_pipes(words[2]);
   if (count == 3 && strcmp(words[1], "users") == 0) hold_users(words[2]);
   if (count == 3 && strcmp(words[1], "forks") == 0) count_forks(words[2]);
+  if (count == 3 && strcmp(words[1], "serve") == 0) serve_caller(words[2], &plan);
   become_opaque();
   const struct call call = read_call(count, words);
   check_standard_descriptors();
   read_plan(call.plan, &plan);
   if (call.filter != none) filter = read_filter(call.filter);
-  if ((plan.listen_port != 0) != (call.egress != none)) fail_with(EINVAL, "call", "listen and egress need each other");
   if (call.egress != none) forget_channel();
-  keep_only(call.status, call.egress);
-  reset_dispositions();
-  die_with_parent(parent, call.status);
-
-  open_cgroups(&plan);
-  if (plan.id.given) become(&plan.id);
-  if (plan.users.path != NULL) enter_users(&plan);
-  enter_namespaces(&plan);
-  if (plan.id.given || plan.users.path != NULL || plan.namespaces != 0) {
-    /* A change of user takes the death signal away and may show the process. */
-    become_opaque();
-    die_with_parent(parent, call.status);
-  }
-  if (plan.listen_port != 0) hand_over_listener(plan.listen_port, call.egress);
-
-  struct inside inside = {.outcome = NULL};
-  if ((plan.namespaces & CLONE_NEWPID) != 0) inside = start_namespace(plan.around);
-  compose_root(&plan);
-  if (inside.outcome != NULL) start_program_process(inside, plan.around);
-  become_program(&call, &plan, &filter);
+  carry_out(&call, &plan, &filter, parent);
 }

@@ -15,11 +15,8 @@ setsid ${marked.sleep(3)} &
 (setsid bash -c '${marked.sleep(4)} & wait' &)`;
 }
 
-/** All of it while the command waits, with what contains it. */
-const everything = {
-  sealed: ['1', '2', '3', '4', 'bash of 1', 'bash of 4', 'svc-launch of 1', 'svc-launch of 1'],
-  scoped: ['1', '2', '3', '4', 'bash of 1', 'bash of 4'],
-} as const;
+/** All of it while the command waits. */
+const everything = ['1', '2', '3', '4', 'bash of 1', 'bash of 4'];
 /** What has left the group of its command: a composed root lets nothing live that was started in it. */
 const left = { sealed: [], scoped: ['3', '4', 'bash of 4'] } as const;
 /** When `svc` is killed it ends no group: the command goes with it, and what it has started stays. */
@@ -63,7 +60,7 @@ describe.each([...asOneself, ...sealed.filter(({ uid }) => uid !== null)])('in $
 
   it('a command that is canceled leaves nothing but what its class lets live', async (context) => {
     const { marked, capsule } = await start(context, setup, (processes) => `${family(processes)}\nwait`);
-    await marked.settled(everything[setup.class]);
+    await marked.settled(everything);
     await cancel(capsule);
     expect(await marked.settled(remaining)).toEqual(remaining);
   });
@@ -95,7 +92,7 @@ describe.each([...asOneself, ...sealed.filter(({ uid }) => uid !== null)])('in $
 
   it('svc leaves at its end only what its class lets live', async (context) => {
     const { marked, capsule } = await start(context, setup, (processes) => `${family(processes)}\nwait`);
-    await marked.settled(everything[setup.class]);
+    await marked.settled(everything);
     capsule.process.child.kill('SIGTERM');
     expect(await capsule.process.ended).toMatchObject({ code: 1 });
     // The control group of a session is ended with it.
@@ -105,7 +102,7 @@ describe.each([...asOneself, ...sealed.filter(({ uid }) => uid !== null)])('in $
 
   it('svc that is killed leaves nothing but what its class lets live', async (context) => {
     const { marked, capsule } = await start(context, setup, (processes) => `${family(processes)}\nwait`);
-    await marked.settled(everything[setup.class]);
+    await marked.settled(everything);
     capsule.process.child.kill('SIGKILL');
     const remainingThen = leftByKill[setup.class];
     expect(await marked.settled(remainingThen)).toEqual(remainingThen);

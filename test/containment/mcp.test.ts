@@ -55,9 +55,6 @@ describe.each(setups)('an MCP server in $name', (setup) => {
     expect(text).toMatch(/^(?:EACCES|EROFS): /);
   });
 
-  /** The server, and in a composed root what contains it; the helper comes once more for what it contains. */
-  const running = setup.class === 'sealed' ? ['node of 1', 'svc-launch of 1', 'svc-launch of 1'] : ['node of 1'];
-
   it.for(['SIGTERM', 'SIGKILL'] as const)(
     'disappears after svc got %s when it heeds neither the end of its input nor a signal',
     async (signal, context) => {
@@ -75,7 +72,7 @@ describe.each(setups)('an MCP server in $name', (setup) => {
         stays: true,
       });
       expect((await capsule.result('pid')).isError).toBe(false);
-      expect(await marked.settled(running)).toEqual(running);
+      expect(await marked.settled(['node of 1'])).toEqual(['node of 1']);
       capsule.process.child.kill(signal);
       await capsule.process.ended;
       expect(await marked.settled([])).toEqual([]);

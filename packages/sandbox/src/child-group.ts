@@ -13,10 +13,18 @@ export interface StandardStreams {
   readonly stderr: Readable;
 }
 
-/** A child that was started as leader of its own group, and our ends of its standard streams. */
+/** A process that was started as leader of its own group, and our ends of its standard streams. */
 interface GroupLeader extends StandardStreams {
-  readonly child: ChildProcess;
   readonly pid: number;
+  /** Settles at its exit. */
+  readonly exited: Promise<unknown>;
+  /** How that was, once nothing more is to come of it but what is in its outputs. */
+  readonly end: Promise<LaunchEnd>;
+}
+
+/** The leader of a group that is a child of this process. */
+export function leadingChild(child: ChildProcess, pid: number): Omit<GroupLeader, keyof StandardStreams> {
+  return { pid, exited: new Promise((resolve) => child.once('exit', resolve)), end: endOf(child) };
 }
 
 /** Leaders of groups that run, by pid. */
@@ -45,7 +53,7 @@ export function killOne(pid: number): void {
  * whatever was left behind, and nothing of the group's output is lost.
  */
 export function superviseGroup(leader: GroupLeader, drainMs: number): LaunchedProcess {
-  const { child, pid, stdin, stdout, stderr } = leader;
+  const { pid, exited, end, stdin, stdout, stderr } = leader;
   let over = false;
   live.add(pid);
   // A reader that closes its stdin early is not a failure of the writer: `ended` says how the process ended.
@@ -55,8 +63,9 @@ export function superviseGroup(leader: GroupLeader, drainMs: number): LaunchedPr
   };
   const outputs = [new KeptOutput(stdout), new KeptOutput(stderr)] as const;
   let drain: NodeJS.Timeout | undefined;
-  child.once('exit', () => {
+  void exited.then(() => {
     stdin?.destroy();
+    if (over) return;
     drain = setTimeout(() => {
       kill('SIGKILL');
       for (const output of outputs) output.takeRest();
@@ -66,12 +75,12 @@ export function superviseGroup(leader: GroupLeader, drainMs: number): LaunchedPr
       }, drainMs);
     }, drainMs);
   });
-  const ended = Promise.all([endOf(child), closed(stdout), closed(stderr)]).then(([end]) => {
+  const ended = Promise.all([end, closed(stdout), closed(stderr)]).then(([how]) => {
     clearTimeout(drain);
     kill('SIGKILL');
     over = true;
     live.delete(pid);
-    return end;
+    return how;
   });
   return { pid, stdin, stdout: outputs[0], stderr: outputs[1], ended, kill };
 }

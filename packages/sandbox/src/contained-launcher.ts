@@ -18,8 +18,9 @@ import {
 } from './launch/launch-templates.ts';
 import type { LaunchedProcess, Launcher, LaunchOutcome, LaunchRequest } from './launcher.ts';
 import type { LimitWatch } from './limits/session-limits.ts';
+import type { LaunchServer } from './launch-server.ts';
 import type { PipePool } from './pipe-pool.ts';
-import { startProcess } from './start-process.ts';
+import { startProcess, startServed } from './start-process.ts';
 
 interface ContainedLauncherOptions {
   /** `svc-launch`. */
@@ -27,6 +28,8 @@ interface ContainedLauncherOptions {
   readonly templates: LaunchTemplates;
   /** For the standard streams; not closed here. */
   readonly pipes: PipePool;
+  /** Starts what has no connections; not closed here. Absent where this process starts everything itself. */
+  readonly server?: LaunchServer;
   /** Bare names of what a process may run beside its own program. */
   readonly commands: readonly string[];
   /** Added to the environment of every process, over what it was given. */
@@ -37,13 +40,22 @@ interface ContainedLauncherOptions {
   readonly watch?: Pick<LimitWatch, 'watch'>;
   /** A clause for a person: why nothing may be started; null, or absent, when nothing stands in the way. */
   readonly obstacle?: string | null;
-  /** How long what a process leaves running may go on writing after its exit; 1,000 when absent. */
+  /** How long what a process leaves running may go on writing after its exit; `defaultDrainMs` when absent. */
   readonly drainMs?: number;
-  /** How long the helper may take until its program runs; 15,000 when absent: of its own steps, the longest waits 10,000. */
+  /** How long the helper may take until its program runs; `defaultStartMs` when absent. */
   readonly startMs?: number;
 }
 
 type ServesEgress = Pick<EgressDoor, 'serve'>;
+
+interface StartOptions extends ContainedLauncherOptions {
+  readonly door: ServesEgress | null;
+}
+
+const defaultDrainMs = 1000;
+
+/** The longest step of the helper waits 10 seconds. */
+const defaultStartMs = 15_000;
 
 /** Descriptors in the helper. */
 const [planAt, statusAt, filterAt, egressAt] = [3, 4, 5, 6];
@@ -109,18 +121,46 @@ function findStartable(
   return { kind: 'found', startable };
 }
 
-async function start(
+async function start(template: LaunchTemplate, request: LaunchRequest, options: StartOptions): Promise<LaunchOutcome> {
+  const { variables, server, door } = options;
+  const whole = { ...request, env: { ...request.env, ...searchVariable(template, request), ...variables } };
+  // Only from a child of its own does Node take the socket that listens.
+  const served = server === undefined || door !== null ? null : await startServedBy(server, template, whole, options);
+  return served ?? (await startAsChild(template, whole, options));
+}
+
+/** Returns null where it has to be started as a child of this process. */
+async function startServedBy(
+  server: LaunchServer,
   template: LaunchTemplate,
   request: LaunchRequest,
-  options: ContainedLauncherOptions & { readonly door: ServesEgress | null },
+  { pipes, watch, drainMs = defaultDrainMs, startMs = defaultStartMs }: ContainedLauncherOptions,
+): Promise<LaunchOutcome | null> {
+  const { plan, filter, program } = template;
+  const argv = [request.command, ...request.args];
+  const starting = startServed(request, { server, pipes, drainMs, plan, filter, program, argv, env: request.env });
+  const started = await unlessLate(starting, startMs);
+  if (started === 'late') {
+    void starting.then((late) => late.kind === 'started' && late.process.kill('SIGKILL'));
+    return lateRefusal(startMs);
+  }
+  if (started.kind === 'unserved') return null;
+  if (started.kind === 'lost') return { kind: 'refused', reason: 'it could not be contained: svc-launch has ended' };
+  const failure = started.settled.then((line) => (line === '' ? null : parseLaunchFailure(line)));
+  return await settle(failure, watch?.watch(started.process) ?? started.process, template, startMs);
+}
+
+async function startAsChild(
+  template: LaunchTemplate,
+  request: LaunchRequest,
+  { helper, door, pipes, watch, drainMs = defaultDrainMs, startMs = defaultStartMs }: StartOptions,
 ): Promise<LaunchOutcome> {
-  const { helper, variables, door, pipes, watch, drainMs = 1000, startMs = 15_000 } = options;
   const words = [planAt, statusAt, filterAt, door === null ? '-' : egressAt].map(String);
   const started = await startProcess(request, {
     program: helper,
     args: [...words, template.program, request.command, ...request.args],
     cwd: '/',
-    env: { ...request.env, ...searchVariable(template, request), ...variables },
+    env: request.env,
     others: [template.plan, 'pipe', template.filter, ...(door === null ? [] : (['ipc'] as const))],
     pipes,
     drainMs,
@@ -129,7 +169,9 @@ async function start(
   const { child } = started;
   const watched = watch?.watch(started.process) ?? started.process;
   const launched = door === null ? watched : withEgress(watched, child, door);
-  return await settle(child, launched, template, startMs);
+  const status = child.stdio[statusAt];
+  if (!(status instanceof Readable)) throw new Error('a started helper lacks its status');
+  return await settle(readLaunchStatus(status), launched, template, startMs);
 }
 
 function searchVariable({ searchFirst }: LaunchTemplate, { env }: LaunchRequest): Readonly<Record<string, string>> {
@@ -149,14 +191,12 @@ function withEgress(launched: LaunchedProcess, child: ChildProcess, door: Serves
 }
 
 async function settle(
-  child: ChildProcess,
+  failing: Promise<LaunchFailure | null>,
   launched: LaunchedProcess,
   { problems, hides }: LaunchTemplate,
   startMs: number,
 ): Promise<LaunchOutcome> {
-  const status = child.stdio[statusAt];
-  if (!(status instanceof Readable)) throw new Error('a started helper lacks its status');
-  const failure = await unlessLate(readLaunchStatus(status), startMs);
+  const failure = await unlessLate(failing, startMs);
   if (failure === null) {
     return { kind: 'started', process: { ...launched, hides }, ...(problems.length > 0 ? { problems } : {}) };
   }
@@ -164,13 +204,15 @@ async function settle(
   launched.stderr.resume();
   if (failure === 'late') {
     launched.kill('SIGKILL');
-    return {
-      kind: 'refused',
-      reason: `it could not be contained: svc-launch did not come to it in ${startMs / 1000} s`,
-    };
+    return lateRefusal(startMs);
   }
   await launched.ended;
   return { kind: 'refused', reason: [refusalOfFailure(failure), ...problems].join('; ') };
+}
+
+function lateRefusal(startMs: number): LaunchOutcome {
+  const reason = `it could not be contained: svc-launch did not come to it in ${startMs / 1000} s`;
+  return { kind: 'refused', reason };
 }
 
 async function unlessLate<T>(answer: Promise<T>, ms: number): Promise<T | 'late'> {

@@ -14,6 +14,7 @@ import { countThreads, ownGroupFacts, ownGroupId } from './own-facts.ts';
 import type { EgressDoor } from './egress/egress-door.ts';
 import { enterGroups } from './limits/control-group.ts';
 import { filterFor } from './seccomp/assemble.ts';
+import { LaunchServer } from './launch-server.ts';
 
 /** What the launches of a session are made of. */
 export interface LaunchMachinery extends LimitMachinery {
@@ -33,8 +34,11 @@ export async function openSession(
 ): Promise<SessionContainment> {
   const limits = await holdLimits(place.hold, machinery);
   const pipes = new PipePool(helperPipes(machinery.helper, limits.users?.owner ?? null));
+  const server = new LaunchServer(machinery.helper);
   let running: number | null = null;
-  const shared = { limits, pipes, processesRunning: () => (running ??= machinery.countProcesses()) };
+  // The server is one more, and not yet there.
+  const processesRunning = (): number => (running ??= machinery.countProcesses() + 1);
+  const shared = { limits, pipes, server, processesRunning };
   const closings: (() => Promise<void>)[] = [];
   return {
     launcher: (grants) => {
@@ -44,6 +48,7 @@ export async function openSession(
     },
     close: async () => {
       for (const close of closings.splice(0)) await close();
+      server.close();
       await limits.close();
       await pipes.close();
     },
@@ -54,6 +59,7 @@ export async function openSession(
 interface SharedParts {
   readonly limits: SessionLimits;
   readonly pipes: PipePool;
+  readonly server: LaunchServer;
   /** For this user, before the session started any: each of its launches is allowed as many in all. */
   readonly processesRunning: () => number;
 }
@@ -72,7 +78,7 @@ interface OpenedLauncher {
 }
 
 function openLauncher({ grants, place, enforcement, machinery, shared }: LauncherRequest): OpenedLauncher {
-  const { limits, pipes, processesRunning } = shared;
+  const { limits, pipes, server, processesRunning } = shared;
   const { cgroups, users, watch, obstacle } = limits;
   const { helper, filterFor, filesOf, openEgress } = machinery;
   const { workdir, privateDirectory } = place;
@@ -94,6 +100,7 @@ function openLauncher({ grants, place, enforcement, machinery, shared }: Launche
       helper,
       templates,
       pipes,
+      server,
       commands: grants.commands,
       variables: networkVariables(grants, enforcement.class),
       egress: proxied ? () => (door ??= openEgress(grants, place)) : null,

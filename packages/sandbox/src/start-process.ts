@@ -7,8 +7,9 @@ import { Socket } from 'node:net';
 import { Readable } from 'node:stream';
 
 import { refusalCode, isSystemError } from '@svc/kit/diagnostics/system-reason.ts';
-import { superviseGroup, type StandardStreams } from './child-group.ts';
+import { leadingChild, superviseGroup, type StandardStreams } from './child-group.ts';
 import { refusalOfError } from './find-program.ts';
+import type { LaunchServer, ServedRequest } from './launch-server.ts';
 import type { LaunchedProcess, LaunchOutcome, LaunchRequest } from './launcher.ts';
 import { type PipePool, ownDescriptors } from './pipe-pool.ts';
 
@@ -42,11 +43,57 @@ export async function startProcess(
     const child = spawn(program, args, { ...options, detached: true, stdio: [...standard.stdio, ...others] });
     const { pid } = child;
     if (pid === undefined) return refusedBy((await once(child, 'error'))[0]);
-    return { kind: 'started', child, process: superviseGroup({ child, pid, ...standard.connect(child) }, drainMs) };
+    return {
+      kind: 'started',
+      child,
+      process: superviseGroup({ ...leadingChild(child, pid), ...standard.connect(child) }, drainMs),
+    };
   } catch (error) {
     return refusedBy(error);
   } finally {
     standard.release();
+  }
+}
+
+/** A launch for the helper that stays. */
+interface ServedStart extends Omit<ServedRequest, 'standard'> {
+  readonly server: LaunchServer;
+  readonly pipes: PipePool;
+  readonly drainMs: number;
+}
+
+type ServedStarted =
+  | { readonly kind: 'started'; readonly settled: Promise<string>; readonly process: LaunchedProcess }
+  /** Nothing has run, and it can be started without the helper. */
+  | { readonly kind: 'unserved' }
+  /** The helper ended before it came to the launch. */
+  | { readonly kind: 'lost' };
+
+/** Starts a program through the helper that stays, as leader of its own group, with exactly this environment. */
+export async function startServed(
+  { stdin, output }: Pick<LaunchRequest, 'stdin' | 'output'>,
+  { server, pipes, drainMs, ...launch }: ServedStart,
+): Promise<ServedStarted> {
+  const isPiped = stdin === 'pipe';
+  if (output === 'inherit' || stdin === 'inherit' || (isPiped && !pipes.servesInputs)) return { kind: 'unserved' };
+  const readEnds = await pipes.take(isPiped ? 3 : 2);
+  if (readEnds === null) return { kind: 'unserved' };
+  // They stay open until the helper has opened them: it knows them by their numbers.
+  const ends = new PipeEnds(readEnds);
+  const [out = -1, error = -1, input] = readEnds;
+  try {
+    const written = input === undefined ? null : ends.open(input, constants.O_WRONLY | constants.O_NONBLOCK);
+    const served = await server.launch({ ...launch, standard: [input ?? null, out, error] });
+    if (typeof served === 'string') return { kind: served };
+    const streams = {
+      stdin: written === null ? null : new Socket({ fd: ends.giveAway(written), readable: false, writable: true }),
+      stdout: new Socket({ fd: ends.giveAway(out), readable: true, writable: false }),
+      stderr: new Socket({ fd: ends.giveAway(error), readable: true, writable: false }),
+    };
+    const leader = { pid: served.pid, exited: served.ended, end: served.ended };
+    return { kind: 'started', settled: served.settled, process: superviseGroup({ ...leader, ...streams }, drainMs) };
+  } finally {
+    ends.close();
   }
 }
 

@@ -1,0 +1,132 @@
+import { execFile, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { chmodSync, chownSync, copyFileSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+
+import { build } from 'esbuild';
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
+
+import { helperPath } from './native/support/helper.ts';
+import { users } from './native/support/launch.ts';
+import { MarkedProcesses } from './marked-processes.ts';
+import { needsClass } from './needs-class.ts';
+
+let folder = '';
+let program = '';
+
+beforeAll(async () => {
+  folder = mkdtempSync(join(tmpdir(), 'svc-apart-'));
+  chmodSync(folder, 0o755);
+  const packageRoot = join(folder, 'package');
+  const copies = join(packageRoot, 'dist', 'native', `linux-${process.arch}`);
+  mkdirSync(copies, { recursive: true });
+  copyFileSync(helperPath(), join(copies, 'svc-launch'));
+  program = join(packageRoot, 'apart-child.mjs');
+  await build({
+    entryPoints: [fileURLToPath(new URL('apart-child.ts', import.meta.url))],
+    outfile: program,
+    bundle: true,
+    platform: 'node',
+    format: 'esm',
+    target: 'node20.19',
+    logLevel: 'warning',
+    banner: { js: "import { createRequire as from } from 'node:module'; const require = from(import.meta.url);" },
+  });
+});
+
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+interface Call {
+  readonly args: readonly string[];
+  readonly options: {
+    readonly uid?: number;
+    readonly gid?: number;
+    readonly cwd: string;
+    readonly env: NodeJS.ProcessEnv;
+  };
+}
+
+/** How the program is called as a user, the one of the tests when absent. */
+function callAs(user: number | undefined, ceiling: string, line = ''): Call {
+  const directory = mkdtempSync(join(folder, 'run-'));
+  if (user !== undefined) chownSync(directory, user, user);
+  const who = user === undefined ? {} : { uid: user, gid: user };
+  const args = [program, join(folder, 'package'), directory, ceiling, ...(line === '' ? [] : [line])];
+  return { args, options: { ...who, cwd: '/', env: { HOME: directory, PATH: '/usr/bin:/bin' } } };
+}
+
+interface Found {
+  readonly seen: Readonly<Record<string, unknown>>;
+  readonly own: { readonly namespaces: readonly string[]; readonly mounts: readonly string[] };
+  readonly left: Readonly<Record<string, unknown>>;
+}
+
+async function foundAs(user: number | undefined, ceiling: string): Promise<readonly Found[]> {
+  const { args, options } = callAs(user, ceiling);
+  const { stdout } = await promisify(execFile)(process.execPath, args, options);
+  return JSON.parse(stdout) as readonly Found[];
+}
+
+const inEach = {
+  files: [],
+  parent: 'EACCES',
+  abstract: 'ECONNREFUSED',
+  loopback: 'EPERM',
+  keyring: 'EPERM',
+  descriptors: [0, 1, 2],
+  limit: [1024, 1024],
+  blocked: 0,
+  ignored: [],
+  leads: true,
+  cwd: 'work',
+};
+
+const absent = { shm: 'ENOENT', sem: 'ENOENT', msg: 'ENOENT', mq: 'ENOENT' };
+const refused = { shm: 'EPERM', sem: 'EPERM', msg: 'EPERM', mq: 'EPERM' };
+
+describe.each(users)('a launch of a session of %s', (_name, user) => {
+  it('in class sealed finds nothing of one that lives beside it, nor of one before', async (context) => {
+    await needsClass(context, 'sealed');
+    const found = await foundAs(user, 'sealed');
+    const made = { ...inEach, ...absent, processes: [1, 2], modes: ['0o755', '0o1777', '0o1777'] };
+    expect(found.map(({ seen }) => seen)).toEqual([
+      { ...made, variables: ['ONLY_FIRST'] },
+      { ...made, variables: ['ONLY_SECOND'] },
+      { ...made, variables: ['ONLY_THIRD'] },
+    ]);
+    // Each could leave something for the next one, and did.
+    const left = { modes: ['done', 'done', 'done'], shm: 'done', sem: 'done', msg: 'done', abstract: 'done' };
+    for (const each of found)
+      expect(each.left).toMatchObject({ ...left, files: ['done', 'done', 'EACCES', 'EROFS', 'ENOENT'] });
+    const [first, second, third] = found.map(({ own }) => own);
+    expect(second?.namespaces).toHaveLength(6);
+    expect(second?.namespaces.filter((each) => first?.namespaces.includes(each))).toEqual([]);
+    expect(second?.mounts).toEqual(first?.mounts);
+    expect(third?.mounts).toEqual(first?.mounts);
+  });
+
+  it('in class scoped has nothing that the one before had for itself', async (context) => {
+    await needsClass(context, 'scoped');
+    const found = await foundAs(user, 'scoped');
+    const { modes: _ofHost, ...first } = found[0]?.seen ?? {};
+    expect(first).toEqual({ ...inEach, ...refused, processes: 'EACCES', variables: ['ONLY_FIRST'] });
+    for (const [at, name] of ['ONLY_FIRST', 'ONLY_SECOND', 'ONLY_THIRD'].entries())
+      expect(found[at]?.seen).toEqual({ ...found[0]?.seen, variables: [name] });
+  });
+
+  it.each(['sealed', 'scoped'] as const)('in class %s ends when svc is killed', async (ceiling) => {
+    const marks = new MarkedProcesses();
+    onTestFinished(() => marks.end());
+    const left = ceiling === 'sealed' ? `${marks.sleep(2)} & setsid ${marks.sleep(3)} & ` : '';
+    const { args, options } = callAs(user, ceiling, `${left}echo started; exec ${marks.sleep(1)}`);
+    const child = spawn(process.execPath, args, { ...options, stdio: ['ignore', 'pipe', 'inherit'] });
+    await once(child.stdout, 'data');
+    const running = ceiling === 'sealed' ? ['1', '2', '3', 'node of 2'] : ['1', 'node of 1'];
+    expect(await marks.settled(running)).toEqual(running);
+    child.kill('SIGKILL');
+    expect(await marks.settled([])).toEqual([]);
+  });
+});
