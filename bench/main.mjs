@@ -1,5 +1,6 @@
 // @ts-check
-// npm run bench [-- <row>...]: measures and prints one table. A row that cannot run says why, and the exit code is 1.
+// npm run bench [-- --peers | <row>...]: measures and prints one table. A row that cannot run says why, and the exit code is 1. With --peers it brings
+// the programs and libraries of others first, says which versions are there, and measures the rows against them alone.
 import { execFileSync } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 
@@ -32,6 +33,7 @@ import { startUp } from './start-up.mjs';
 import { streamRows } from './stream.mjs';
 import { streamP99, streamStalled } from './stream-latency.mjs';
 import { streamPeers } from './stream-peers.mjs';
+import { broughtPeer, leftOut, peers } from './support/peer-programs.mjs';
 import { meets, renderTable } from './support/row.mjs';
 import { telemetrySpan, telemetryStart } from './telemetry.mjs';
 import { terminalLines } from './terminal-lines.mjs';
@@ -89,7 +91,9 @@ const rows = [
   ...viewerRows,
 ];
 
-const wanted = process.argv.slice(2);
+const withPeers = process.argv.includes('--peers');
+const named = process.argv.slice(2).filter((argument) => argument !== '--peers');
+const wanted = withPeers ? [...named, ...peers.flatMap((peer) => peer.rows)] : named;
 const unknown = wanted.filter((name) => !rows.some((row) => row.name === name));
 if (unknown.length > 0) {
   console.error(`no such row: ${unknown.join(', ')}; there are ${rows.map((row) => row.name).join(', ')}`);
@@ -97,6 +101,8 @@ if (unknown.length > 0) {
 }
 
 execFileSync(process.execPath, [fileURLToPath(new URL('../scripts/build.mjs', import.meta.url))], { stdio: 'inherit' });
+
+if (withPeers) await bringPeers();
 
 /** @type {string[]} */
 const failures = [];
@@ -109,6 +115,16 @@ for (const row of rows.filter(({ name }) => wanted.length === 0 || wanted.includ
 console.log(renderTable(table));
 for (const failure of failures) console.error(failure);
 process.exitCode = failures.length === 0 ? 0 : 1;
+
+async function bringPeers() {
+  const lines = [['peer', 'version']];
+  for (const peer of peers) {
+    const { isThere, said } = await broughtPeer(peer);
+    lines.push([peer.name, isThere ? said : `not there: ${said}`]);
+  }
+  for (const { name, why } of leftOut) lines.push([name, `not compared: ${why}`]);
+  console.log(`${renderTable(lines)}\n`);
+}
 
 /**
  * @param {import('./support/row.mjs').Row} row

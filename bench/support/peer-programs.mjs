@@ -1,0 +1,79 @@
+// @ts-check
+// Lists whom rows are measured against, in which version, and who is left out.
+import { readFile } from 'node:fs/promises';
+
+import { installBubblewrap } from './bubblewrap.mjs';
+import { installedVersion } from './debian-package.mjs';
+import { installPeers } from './peers.mjs';
+
+/**
+ * `bring` answers the version that is there, which is to be `version`, and rejects with the reason why the peer is missing.
+ * @typedef {{ name: string, version: string, rows: readonly string[], bring: () => Promise<string> }} Peer
+ * @typedef {{ name: string, version: string, why: string }} LeftOut `why` is a clause for a person.
+ */
+
+/** @type {readonly Peer[]} */
+export const peers = [
+  ofNpm('verdaccio', '6.8.0', ['registry-publish', 'registry-download', 'registry-memory']),
+  ofNpm('better-sse', '0.16.1', ['stream-better-sse', 'stream-better-sse-single']),
+  ofNpm('@a2a-js/sdk', '1.3.0', ['stream-a2a', 'stream-a2a-single', 'a2a-stream-sdk']),
+  { name: 'bubblewrap', version: '0.8.0', rows: ['contained-bubblewrap'], bring: installBubblewrap },
+  {
+    name: 'nginx',
+    version: '1.22.1',
+    rows: ['registry-nginx', 'resource-1kb', 'resource-1mb', 'resource-100mb'],
+    bring: () => installedVersion({ program: 'nginx', versionFlag: '-v', debianPackage: 'nginx-light' }),
+  },
+];
+
+/** @type {readonly LeftOut[]} */
+export const leftOut = [
+  {
+    name: 'Murmur',
+    version: '0.8.0',
+    why: 'no row brings it: its crate is built for many minutes with libseccomp, and it runs no command where no control group of version 2 is delegated',
+  },
+  {
+    name: 'wasmtime',
+    version: '48',
+    why: 'no row brings it: it runs a component in its own process, and svc in one that holds nothing else',
+  },
+  ...[
+    ['codex', 'its sandbox command'],
+    ['sandbox-runtime', 'srt'],
+    ['nono', 'its command'],
+    ['landrun', 'its command'],
+    ['sandlock', 'its command'],
+  ].map(([name = '', what]) => ({ name, version: '', why: `no row brings ${what}` })),
+];
+
+/**
+ * What a line of the table of peers says: the version that is there, or why the peer is missing.
+ * @param {Peer} peer
+ * @returns {Promise<{ isThere: boolean, said: string }>}
+ */
+export async function broughtPeer({ version, bring }) {
+  try {
+    const said = await bring();
+    const found = /\d+\.\d+\.\d+/.exec(said)?.[0] ?? said;
+    return { isThere: true, said: found === version ? found : `${found}, and the rows were written with ${version}` };
+  } catch (error) {
+    return { isThere: false, said: error instanceof Error ? error.message : String(error) };
+  }
+}
+
+/**
+ * A peer of `bench/package.json`.
+ * @param {string} name
+ * @param {string} version
+ * @param {readonly string[]} rows
+ * @returns {Peer}
+ */
+function ofNpm(name, version, rows) {
+  const manifest = new URL(`../node_modules/${name}/package.json`, import.meta.url);
+  const bring = async () => {
+    await installPeers();
+    return /** @type {{ version: string }} */ (JSON.parse(await readFile(manifest, 'utf8'))).version;
+  };
+  return { name, version, rows, bring };
+}
