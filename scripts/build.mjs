@@ -109,6 +109,16 @@ const programs = {
   entry: 'packages/svc/src/program/main.ts',
   options: { ...options, plugins: [lateChildProcess, ownVersion, ...leavingOut(withoutParts)] },
   sharedPackages: ['commander', 'picocolors', 'yaml'],
+  // A capsule reads the first list once it listens, the second for its first task, and the third for its first request to most models.
+  readTogether: [
+    ['packages/capsule/src/run/journal-keeper.ts'],
+    [
+      'packages/session/src/model/component-driver.ts',
+      'packages/components/src/in-process/open-in-process.ts',
+      'packages/capsule/src/stage/grant-usage.ts',
+    ],
+    ['packages/guest/src/provider/chat/chat-driver.ts', 'packages/kit/src/net/connections.ts'],
+  ],
   packagesOnDemand,
 };
 const bundleServers = async () => {

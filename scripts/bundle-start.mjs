@@ -15,11 +15,12 @@ import { ownPath } from './own-names.mjs';
  * @param {import('esbuild').BuildOptions} request.options
  * @param {readonly string[]} request.sharedPackages Packages that are in one file, the start file where it uses them; of every other package each file
  * has what it uses.
+ * @param {readonly (readonly string[])[]} request.readTogether Parts that nearly everybody reads at the same moment: what those of a list share with any is in one file.
  * @param {(directory: string) => import('esbuild').Plugin} request.packagesOnDemand For files that have `directory` between them and `outdir`.
  * @returns {Promise<{ files: { path: string, text: string }[], plan: BundlePlan }>}
  */
 export async function bundleStart(request) {
-  const { entry, sharedPackages } = request;
+  const { entry, sharedPackages, readTogether } = request;
   const { parts, bundleFirst, bundleLate, bundleWhole } = bundlersOf(request);
   const start = await bundleFirst(entry, []);
   const early = sharedPackages.filter((name) => isBundled(start, name));
@@ -38,7 +39,7 @@ export async function bundleStart(request) {
   if (atOnce.length > 0) throw new Error(`imported on demand, but the start imports it at once: ${atOnce.join(', ')}`);
 
   // What several late files use and the start does not: one file for all modules that the same ones use.
-  const groups = withoutCircles(groupsByUsers(apart), apart.metafile);
+  const groups = withoutCircles(groupsByUsers(apart, readTogether), apart.metafile);
   const latePackages = sharedPackages.filter((name) => !early.includes(name) && isBundled(apart, name));
   if (latePackages.length > 0) groups.push(latePackages);
   const placesIn = (group) => new Map([...places].filter(([path]) => !group.includes(path)));
@@ -302,14 +303,16 @@ function withoutCircles(groups, { inputs }) {
   return [...joined.values()];
 }
 
-/** Own modules that are in more than one output, those together that are in the same ones. */
-function groupsByUsers({ metafile }) {
+/** Own modules that are in more than one output, those together that are in the same ones, or in one of the first list of `readTogether` that has one. */
+function groupsByUsers({ metafile }, readTogether) {
   const users = new Map();
   for (const [file, { inputs }] of Object.entries(metafile.outputs))
     for (const path of Object.keys(inputs)) if (isOwn(path)) users.set(path, [...(users.get(path) ?? []), file]);
   const groups = new Map();
+  const firsts = readTogether.map((list) => list.map(lateName));
   for (const [path, files] of users) {
-    const key = files.join();
+    const outputs = new Set(files.map((file) => parse(file).name));
+    const key = firsts.find((names) => names.some((name) => outputs.has(name)))?.join() ?? files.join();
     if (files.length > 1) groups.set(key, [...(groups.get(key) ?? []), path]);
   }
   // Their files are named by their place here.

@@ -1,5 +1,5 @@
 import { spawnSync } from 'node:child_process';
-import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
@@ -18,6 +18,7 @@ eachFolder('svc-bundle-', (made) => {
 function bundle(
   sources: Readonly<Record<string, string>>,
   again = false,
+  readTogether: readonly (readonly string[])[] = [],
 ): { status: number | null; stdout: string; stderr: string } {
   for (const [name, text] of Object.entries(sources)) writeFileSync(join(folder, 'packages', name), text);
   const changed = JSON.stringify(Object.keys(sources).map((name) => `packages/${name}`));
@@ -28,7 +29,8 @@ function bundle(
     const options = { absWorkingDir: process.cwd(), write: false, outdir: 'dist', outExtension: { '.js': '.cjs' },
       bundle: true, platform: 'node', format: 'cjs', supported: { 'dynamic-import': false }, logLevel: 'silent' };
     const packagesOnDemand = () => ({ name: 'none', setup() {} });
-    const request = { name: 'start', entry: 'packages/main.ts', options, sharedPackages: [], packagesOnDemand };
+    const request = { name: 'start', entry: 'packages/main.ts', options, sharedPackages: [], packagesOnDemand,
+      readTogether: ${JSON.stringify(readTogether)} };
     const { files, plan } = ${again}
       ? { files: await bundleAgain(request, { plan: JSON.parse(readFileSync('plan.json', 'utf8')), changed: ${changed} }) }
       : await bundleStart(request);
@@ -94,6 +96,31 @@ describe('the files of svc', () => {
         }`,
     });
     expect(run()).toEqual([true, true, 1]);
+  });
+
+  it('have in one of them what parts that are read together share with any', () => {
+    const sources = {
+      'one.ts': `export const one = {};`,
+      'two.ts': `import { one } from './one.ts'; export const two = { one };`,
+      'first.ts': `import { one } from './one.ts'; export const first = { one };`,
+      'second.ts': `import { one } from './one.ts'; import { two } from './two.ts'; export const second = { one, two };`,
+      'third.ts': `import { two } from './two.ts'; export const third = { two };`,
+      'main.ts': `export async function main() {
+          const [{ first }, { second }, { third }] =
+            [await import('./first.ts'), await import('./second.ts'), await import('./third.ts')];
+          return [first.one === second.one, second.two === third.two, third.two.one === first.one];
+        }`,
+    };
+    const shared = (): string[] =>
+      readdirSync(join(folder, 'dist', 'late')).filter((name) => name.startsWith('shared'));
+    bundle(sources);
+    expect([run(), shared()]).toEqual([
+      [true, true, true],
+      ['shared-0.cjs', 'shared-1.cjs'],
+    ]);
+    rmSync(join(folder, 'dist'), { recursive: true });
+    bundle(sources, false, [['packages/second.ts']]);
+    expect([run(), shared()]).toEqual([[true, true, true], ['shared-0.cjs']]);
   });
 
   it('have nothing in the first of them that is imported on demand alone', () => {
