@@ -3,6 +3,7 @@ import { describe, expect, it } from 'vitest';
 import type { DecodedArtifact } from '@svc/protocol/decode-frame.ts';
 import type { LiveEvent } from '@svc/protocol/live-events.ts';
 import type { SessionEvent, ShownResult } from '../shown/session-event.ts';
+import { shownCall } from '../shown/call-rows.ts';
 import { FrameEvents } from './frame-events.ts';
 
 const taskId = 'tsk_1';
@@ -67,6 +68,16 @@ describe('FrameEvents', () => {
     expect(results(shown).map(({ input, content, step }) => [input, content, step])).toEqual([
       [{ command: 'rm -rf project' }, 'gone', 7],
     ]);
+  });
+
+  it.each([
+    ['{"id":1234567890123456789,"of":[1]}', '{"id":1234567890123456789,"of":[1]}'],
+    ['{"id":"a', String.raw`"{\"id\":\"a"`],
+  ])('say to the digit what a call was called with whose arguments are the text %s', (argumentsText, about) => {
+    const frames = new FrameEvents();
+    const [began] = frames.ofEvent({ ...started('c', ''), argumentsText } as LiveEvent);
+    const [result] = results([...frames.ofFrame(artifact('c', 'gone')), ...frames.ofEvent(ended('c'))]);
+    for (const shown of [began, result]) expect(shownCall('find', shown as ShownResult).about).toBe(`find ${about}`);
   });
 
   it('say it too after many calls that were canceled, whose ends nobody sends', () => {

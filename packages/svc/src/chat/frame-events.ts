@@ -1,10 +1,12 @@
 /** What a person is shown of the frames and events of a capsule that runs in another process. */
 
 import { BoundedMap } from '@svc/kit/bounded-map.ts';
+import { exactJson } from '@svc/kit/exact-json.ts';
 import type { Question, QuestionName } from '@svc/protocol/question.ts';
 import type { DecodedArtifact, DecodedChunk, DecodedStatus } from '@svc/protocol/decode-frame.ts';
+import { parseJsonText } from '@svc/protocol/json-text.ts';
 import type { LiveEvent, LiveTask, Snapshot } from '@svc/protocol/live-events.ts';
-import type { SessionEvent, ShownResult } from '../shown/session-event.ts';
+import type { SessionEvent, ShownInput, ShownResult } from '../shown/session-event.ts';
 import { unfenced } from '@svc/terminal/screen/shown.ts';
 
 /** A capsule has no more calls at once; of one that says so, the oldest are forgotten. */
@@ -15,9 +17,8 @@ const mostFollowed = 256;
 const mostHeld = 16 * 1024 * 1024;
 const finalStates: ReadonlySet<string> = new Set(['completed', 'failed', 'canceled', 'rejected']);
 
-interface StartedCall {
+interface StartedCall extends ShownInput {
   readonly taskId: string;
-  readonly input: unknown;
 }
 
 interface NamedCall {
@@ -156,9 +157,9 @@ export class FrameEvents {
 
   #callStarted(event: Extract<LiveEvent, { event: 'call_start' }>): readonly SessionEvent[] {
     const { taskId, callId, toolName: name, arguments: given, argumentsText } = event;
-    const input = argumentsText ?? given;
-    this.#started.set(keyOf(callId, event), { taskId, input });
-    return [{ kind: 'call', callId, name, input }];
+    const shown = argumentsText === null ? { input: given } : inputOf(argumentsText);
+    this.#started.set(keyOf(callId, event), { taskId, ...shown });
+    return [{ kind: 'call', callId, name, ...shown }];
   }
 
   #callEnded(event: Extract<LiveEvent, { event: 'call_end' }>): readonly SessionEvent[] {
@@ -166,12 +167,24 @@ export class FrameEvents {
     const key = keyOf(callId, event);
     const frame = this.#results.take(key);
     const started = this.#started.take(key);
-    const input = started?.input;
-    if (frame !== undefined) return [{ kind: 'result', result: { ...resultOf(frame, step), input } }];
+    const { input, digits }: ShownInput = started ?? { input: undefined };
+    if (frame !== undefined) return [{ kind: 'result', result: { ...resultOf(frame, step), input, digits } }];
     // The frame of a call without a begin event has been shown by itself.
     if (started === undefined && !isRefused) return [];
     const content = this.#refused.take(keyOf(null, event)) ?? '';
-    const ended = { callId, name, input, content, exitCode, isCut: false, isError, isRefused, durationMs, step };
+    const ended = {
+      callId,
+      name,
+      input,
+      digits,
+      content,
+      exitCode,
+      isCut: false,
+      isError,
+      isRefused,
+      durationMs,
+      step,
+    };
     return [{ kind: 'result', result: ended }];
   }
 
@@ -184,6 +197,12 @@ export class FrameEvents {
 /** Who said what a task of that origin was given. */
 export function speakerOf(origin: string): Extract<SessionEvent, { readonly kind: 'said' }>['by'] {
   return origin === 'peer' || origin === 'completion' ? origin : 'user';
+}
+
+/** A text that is whole has numbers that JavaScript rounds; any other is the beginning of one. */
+function inputOf(argumentsText: string): ShownInput {
+  const exact = parseJsonText(argumentsText).kind === 'json' ? exactJson(argumentsText) : null;
+  return exact === null ? { input: argumentsText } : { input: exact.value, digits: exact.digits };
 }
 
 function resultOf(frame: DecodedArtifact, step: number | null): ShownResult {

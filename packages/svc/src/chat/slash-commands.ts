@@ -175,7 +175,7 @@ function showResult(rest: string, scope: CommandScope): void {
   const kept = resultNamed(rest, scope, { fits: () => true, none: 'no call has ended yet' });
   if (kept === null) return;
   const { result } = kept;
-  scope.chat.say(say`${shownCall(result.name, result.input).about}\n`);
+  scope.chat.say(say`${shownCall(result.name, result).about}\n`);
   scope.quote(result.content === '' ? '(empty)' : result.content);
   const cut = cutOf(result);
   if (cut === null) return;
@@ -186,8 +186,7 @@ function showResult(rest: string, scope: CommandScope): void {
 }
 
 function showChange(rest: string, scope: CommandScope): void {
-  const changesOf = ({ result }: KeptResult): readonly string[] =>
-    shownCall(result.name, result.input).changes?.lines ?? [];
+  const changesOf = ({ result }: KeptResult): readonly string[] => shownCall(result.name, result).changes?.lines ?? [];
   const kept = resultNamed(rest, scope, {
     fits: (each) => changesOf(each).length > 0,
     none: 'no call has changed a file with the editor yet',

@@ -31,8 +31,8 @@ export function eventsOf(activity: Activity, isReasonTold: boolean): readonly Se
     case 'retried':
       return [{ kind: 'retry', reason: activity.reason, wait: null }];
     case 'call-started': {
-      const { id, name, input } = activity.call;
-      return [{ kind: 'call', callId: id, name, input }];
+      const { id, name, input, digits } = activity.call;
+      return [{ kind: 'call', callId: id, name, input, digits }];
     }
     case 'call-ended':
       return [resultOf(activity)];
@@ -79,12 +79,12 @@ function usageOf({ outcome }: Extract<Activity, { kind: 'inference-ended' }>): r
   return [{ kind: 'usage', tokens: inputTokens + outputTokens }];
 }
 
-function resultOf({ input, call, step }: Extract<Activity, { kind: 'call-ended' }>): SessionEvent {
+function resultOf({ input, digits, call, step }: Extract<Activity, { kind: 'call-ended' }>): SessionEvent {
   const { toolName: name, callId, unfenced: content, exitCode, truncated: isCut } = call;
   const { isError, denied: isRefused, durationMs } = call;
   return {
     kind: 'result',
-    result: { callId, name, input, content, exitCode, isCut, isError, isRefused, durationMs, step },
+    result: { callId, name, input, digits, content, exitCode, isCut, isError, isRefused, durationMs, step },
   };
 }
 

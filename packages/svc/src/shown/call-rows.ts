@@ -1,12 +1,13 @@
 /** Shows a tool call in one row, with its arguments and how it ended, and the result in a few rows more. */
 
+import { type Digits, withDigits } from '@svc/kit/exact-json.ts';
 import { shownDuration } from '@svc/kit/shown-values.ts';
 import { shortened } from '@svc/kit/diagnostics/printable.ts';
 import { isShell } from '@svc/session/tools/shell-command.ts';
 import { exact } from '@svc/terminal/screen/shown.ts';
 import { inertLine } from '@svc/terminal/screen/inert-text.ts';
 import { widthOf, cutToWidth, cellsOf } from '@svc/terminal/screen/terminal-kind.ts';
-import type { ShownResult } from './session-event.ts';
+import type { ShownInput, ShownResult } from './session-event.ts';
 import { cutOf, type CutOutput, isNotice } from './cut-output.ts';
 
 /** Limit for the name of a tool. */
@@ -31,7 +32,7 @@ export interface ShownCall {
 }
 
 /** `input` as the model gave it. */
-export function shownCall(name: string, input: unknown): ShownCall {
+export function shownCall(name: string, { input, digits }: ShownInput): ShownCall {
   const values = typeof input === 'object' && input !== null ? (input as Readonly<Record<string, unknown>>) : {};
   const shownName = exact(inertLine(name, longestName));
   const { command, path } = values;
@@ -44,7 +45,7 @@ export function shownCall(name: string, input: unknown): ShownCall {
   }
   const [only = ''] = keys;
   const given = values[only];
-  const value = keys.length === 1 && typeof given === 'string' ? given : jsonOf(input);
+  const value = keys.length === 1 && typeof given === 'string' ? given : jsonOf(input, digits);
   return { mark: '*', about: `${shownName}${value === '' ? '' : ` ${spelt(value)}`}`, changes: null };
 }
 
@@ -70,8 +71,8 @@ function spelt(text: string): string {
   return text.length > longestAbout ? `${shown}…` : shown;
 }
 
-function jsonOf(input: unknown): string {
-  const text = input === undefined ? '' : JSON.stringify(input);
+function jsonOf(input: unknown, digits: Digits | undefined): string {
+  const text = input === undefined ? '' : withDigits(input, digits);
   return text === '{}' ? '' : text;
 }
 

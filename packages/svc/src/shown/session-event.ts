@@ -1,13 +1,20 @@
 /** What a person is shown of a session, from whichever side it is looked at. */
 
+import type { Digits } from '@svc/kit/exact-json.ts';
 import type { Question } from '@svc/protocol/question.ts';
 
-/** A call of a tool, once it has ended. */
-export interface ShownResult {
-  readonly callId: string | null;
-  readonly name: string;
+/** What a tool is called with. */
+export interface ShownInput {
   /** It is undefined if nobody reported the arguments. */
   readonly input: unknown;
+  /** The digits of the numbers in it that JavaScript rounds. */
+  readonly digits?: Digits | undefined;
+}
+
+/** A call of a tool, once it has ended. */
+export interface ShownResult extends ShownInput {
+  readonly callId: string | null;
+  readonly name: string;
   /** Without the markers of untrusted text. */
   readonly content: string;
   /** Set for a command that ran to its end. */
@@ -43,7 +50,7 @@ export type SessionEvent =
   | { readonly kind: 'turn'; readonly taskId: string; readonly turn: number }
   | { readonly kind: 'text' | 'thinking'; readonly taskId: string; readonly text: string }
   | { readonly kind: 'text-ended' }
-  | { readonly kind: 'call'; readonly callId: string | null; readonly name: string; readonly input: unknown }
+  | ({ readonly kind: 'call'; readonly callId: string | null; readonly name: string } & ShownInput)
   | { readonly kind: 'result'; readonly result: ShownResult }
   /** A hook has something to show. */
   | { readonly kind: 'shown-by-hook'; readonly name: string; readonly content: string }

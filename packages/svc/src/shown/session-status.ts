@@ -83,7 +83,7 @@ export class SessionStatus {
         this.#isModelAsked = false;
         if (event.callId !== null && this.#running.size < mostCounted)
           this.#running.set(event.callId, {
-            about: cutInMiddle(shownCall(event.name, event.input).about, longestCall),
+            about: cutInMiddle(shownCall(event.name, event).about, longestCall),
             lastLine: '',
           });
         return;

@@ -263,9 +263,9 @@ export class SessionView {
     this.#own(Shown.cleaned(rows.join('\n')), by === 'user' ? 'bold' : 'none', isWaiting);
   }
 
-  #began({ callId, name, input }: Extract<SessionEvent, { readonly kind: 'call' }>): void {
+  #began({ callId, name, ...given }: Extract<SessionEvent, { readonly kind: 'call' }>): void {
     if (callId === null || name === questionTool || this.#calls.size >= mostKept) return;
-    const { mark, about } = shownCall(name, input);
+    const { mark, about } = shownCall(name, given);
     this.#calls.set(callId, cutInMiddle(`${mark} ${about}`, longestKept));
   }
 
@@ -274,7 +274,7 @@ export class SessionView {
     const written = this.#lastLines.take(result.callId);
     // Its question and its answer are shown as such.
     if (result.name === questionTool && !result.isError) return;
-    const call = shownCall(result.name, result.input);
+    const call = shownCall(result.name, result);
     const head = callHead(call, result);
     const { red, dim } = this.#color;
     const paint = head.hasFailed ? red : dim;
