@@ -92,12 +92,16 @@ interface Called {
   readonly logs?: ImportLog[];
   readonly played?: ImportLog[];
   readonly shown?: string[];
+  readonly system?: string;
 }
 
-async function ask(component: Component, { signal, deadlineMs = 60_000, logs, played, shown = [] }: Called = {}) {
+async function ask(
+  component: Component,
+  { signal, deadlineMs = 60_000, logs, played, shown = [], system = '' }: Called = {},
+) {
   return await component.call({
     export: 'svc:driver/inference@0.1.0#infer',
-    args: [request],
+    args: [{ ...request, system }],
     host: { 'svc:text/chunks@0.1.0#emit-chunk': (text: string) => shown.push(text) },
     deadlineMs,
     signal: signal ?? new AbortController().signal,
@@ -128,6 +132,24 @@ describe('a driver in this process', () => {
     await ask(component, { shown });
     expect(shown).toEqual(['200 a é', '200 a é']);
     expect(heads).toEqual(['POST /v1?a=b 6', 'POST /v1?a=b 6']);
+  });
+
+  it('gets and gives no half of a character', async () => {
+    const got: unknown[] = [];
+    const code = (): Promise<DriverCode> =>
+      Promise.resolve(function* ({ system }) {
+        got.push(yield* waitFor(() => Promise.resolve(system)));
+        return {
+          content: [{ tag: 'text', val: 'a\udc4b b' }],
+          stopReason: { tag: 'end-turn' },
+          usage: { inputTokens: 1, outputTokens: 2 },
+          continuationId: null,
+        };
+      });
+    const component = open(code);
+    expect(await ask(component, { system: 'whole \ud83d\udc4b' })).toEqual(said('a\ufffd b'));
+    await ask(component, { system: 'half \ud83d' });
+    expect(got).toEqual(['whole \ud83d\udc4b', 'half \ufffd']);
   });
 
   it('never holds the key, which only its origin gets', async () => {

@@ -1,5 +1,7 @@
 /** Runs the code of a bundled driver in this process, in the place of its component. */
 
+import { toUSVString } from 'node:util';
+
 import type { DriverRequest, DriverResponse } from '@svc/guest/driver.ts';
 import type { DriverNote } from '@svc/guest/provider/driver-notes.ts';
 import type { DriverCode, DriverPorts, PostRequest, ProviderAnswer } from '@svc/guest/provider/driver-ports.ts';
@@ -102,8 +104,8 @@ export class InProcessInstance implements Instance {
           () => null,
         );
       this.#hasStarted = true;
-      const steps = driver(withWellFormedText(request), this.#portsFor(host, answers));
-      const response = withWellFormedText(await runWaiting(steps));
+      const steps = driver(wellFormedIn(request), this.#portsFor(host, answers));
+      const response = wellFormedIn(await runWaiting(steps));
       if (this.#answers instanceof PlayedAnswers) this.#answers.finish();
       valueSize(response);
       return witResponse(response);
@@ -192,6 +194,16 @@ export class InProcessInstance implements Instance {
 const chunks = offeredInterface('svc:text/chunks');
 const emitChunk = `${chunks}#emit-chunk`;
 const emitThinkingChunk = `${chunks}#emit-thinking-chunk`;
+
+/** As the guest's, which looks at each character: a request may hold a whole conversation. */
+function wellFormedIn<T>(value: T): T {
+  return isWellFormed(value) ? value : withWellFormedText(value);
+}
+
+function isWellFormed(value: unknown): boolean {
+  if (typeof value === 'string') return toUSVString(value) === value;
+  return typeof value !== 'object' || value === null || Object.values(value).every((each) => isWellFormed(each));
+}
 
 function answersOf(mode: ImportMode): RecordedAnswers | PlayedAnswers | null {
   if (mode.kind === 'live') return null;
