@@ -4,7 +4,7 @@
 const fs = require('node:fs');
 const path = require('node:path');
 
-/** Of several builds, and of one under several versions of Node; each has one to three megabytes. */
+/** Of one program: of several builds, versions of Node and flags of its engine. Each has one to five megabytes. */
 const mostKept = 6;
 
 /** Whether this user alone can have written it. */
@@ -18,18 +18,14 @@ function folderIn(home) {
   return fs.statSync(home).uid === process.getuid() ? path.join(home, '.svc', 'cache', 'code') : null;
 }
 
-/** An open file that was kept under this name; undefined where nothing was, or another user could have put it there. */
+/** Opens what was kept under this name. Throws where nothing was, and where another user could have put it there. */
 exports.openInHome = (home, name) => {
-  try {
-    const folder = folderIn(home);
-    if (folder === null || !isOwn(fs.lstatSync(folder))) return undefined;
-    const file = fs.openSync(path.join(folder, name), fs.constants.O_RDONLY | fs.constants.O_NOFOLLOW);
-    if (isOwn(fs.fstatSync(file))) return file;
-    fs.closeSync(file);
-  } catch {
-    // A start without a cache compiles its file itself.
-  }
-  return undefined;
+  const folder = folderIn(home);
+  if (folder === null || !isOwn(fs.lstatSync(folder))) throw new Error('no folder of this user alone');
+  const file = fs.openSync(path.join(folder, name), fs.constants.O_RDONLY | fs.constants.O_NOFOLLOW);
+  if (isOwn(fs.fstatSync(file))) return file;
+  fs.closeSync(file);
+  throw new Error(`others can write ${name}`);
 };
 
 /**
@@ -64,11 +60,18 @@ function encoded({ kept, level, main, parts }) {
   return Buffer.concat([lengths, index, main, ...[...all.values()].map(([, data]) => data)]);
 }
 
-/** Whole on the disk before it has its name: V8 does not survive a damaged one. */
+/** Whole on the disk before it has its name: V8 does not survive a damaged one. Removes those that have long not been written. */
 function write(file, code, mode) {
   const temporary = `${file}.${process.pid}`;
   fs.writeFileSync(temporary, code, { mode, flush: true });
   fs.renameSync(temporary, file);
+  const folder = path.dirname(file);
+  const [program] = path.basename(file).split('.');
+  const caches = fs.readdirSync(folder).filter((name) => name.startsWith(`${program}.cjs.`) && name.endsWith('.cache'));
+  if (caches.length <= mostKept) return;
+  const writtenAt = (name) => fs.statSync(path.join(folder, name)).mtimeMs;
+  const oldestLast = caches.sort((one, other) => writtenAt(other) - writtenAt(one));
+  for (const name of oldestLast.slice(mostKept)) fs.rmSync(path.join(folder, name), { force: true });
 }
 
 /** Throws the error of the file system, and for a folder that others can write into. */
@@ -80,7 +83,4 @@ function keepInHome(home, name, code) {
   }
   if (!isOwn(fs.lstatSync(folder))) throw new Error(`others can write into ${folder}`);
   write(path.join(folder, name), code, 0o600);
-  const writtenAt = (file) => fs.statSync(path.join(folder, file)).mtimeMs;
-  const oldestLast = fs.readdirSync(folder).sort((one, other) => writtenAt(other) - writtenAt(one));
-  for (const file of oldestLast.slice(mostKept)) fs.rmSync(path.join(folder, file), { force: true });
 }

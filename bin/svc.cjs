@@ -10,6 +10,8 @@ const { Script } = require('node:vm');
 const [byCommand, byStart, bySession] = [1, 2, 3];
 /** V8 forgets what has long not run. */
 const youngMs = 60_000;
+/** Of the index of a cache and the code of a bundle: twenty times what they have. */
+const mostBytes = 2 ** 24;
 
 /** Runs `dist/<name>.cjs`, which is one function, with the words of the command line. */
 function runProgram(name) {
@@ -23,13 +25,15 @@ function runProgram(name) {
   const bundle = path.join(dist, `${name}.cjs`);
   const source = readFileSync(bundle, 'latin1');
   const build = hashOf(source);
-  const cacheFile = `${bundle}.${build}.${process.version}-${process.arch}.cache`;
+  const cacheName = `${bundle}.${build}.${process.version}-${process.arch}`;
+  let cacheFile = `${cacheName}.cache`;
 
-  let kept = keptIn(openedBeside(cacheFile) ?? openedInHome());
+  let kept = keptCode();
   let script = compiled(kept?.main);
   if (script.cachedDataRejected) {
-    // What is beside the bundle is of this build under other flags of the engine, and may not be ours to replace.
-    kept = keptIn(openedInHome());
+    // It was made under other flags of the engine; those of this process have a cache of their own.
+    cacheFile = `${cacheName}.${flagsOf(new Script('').createCachedData()).toString(16)}.cache`;
+    kept = keptCode();
     if (kept !== null) script = compiled(kept.main);
     if (script.cachedDataRejected) kept = null;
   }
@@ -41,8 +45,9 @@ function runProgram(name) {
     return new Script(source, { filename: bundle, ...(data === undefined ? {} : { cachedData: data }) });
   }
 
-  function openedInHome() {
-    return require('./code-cache.cjs').openInHome(process.env['HOME'], path.basename(cacheFile));
+  function keptCode() {
+    const inHome = () => require('./code-cache.cjs').openInHome(process.env['HOME'], path.basename(cacheFile));
+    return keptIn(() => openSync(cacheFile)) ?? keptIn(inHome);
   }
 
   /** Files that were compiled here, for the cache has nothing of them: their hash and their script. */
@@ -134,23 +139,20 @@ function flagsOf(data) {
   return data.readUInt32LE(12);
 }
 
-function openedBeside(cacheFile) {
-  try {
-    return openSync(cacheFile);
-  } catch {
-    return undefined;
-  }
-}
-
 /** What a cache holds, as bin/code-cache.cjs writes it; null for one that is not whole. The file stays open: another process may replace it. */
-function keptIn(fd) {
-  if (fd === undefined) return null;
+function keptIn(open) {
+  let fd;
+  try {
+    fd = open();
+  } catch {
+    return null;
+  }
   const read = (from, length) => {
     const data = Buffer.allocUnsafeSlow(length);
     return readSync(fd, data, 0, length, from) === length ? data : undefined;
   };
   const [ofIndex, ofMain] = (read(0, 20)?.latin1Slice() ?? '').split(' ').map(Number);
-  if (!(ofIndex > 0 && ofMain > 0)) return null;
+  if (!(ofIndex > 0 && ofMain > 0 && ofIndex + ofMain < mostBytes)) return null;
   const begin = 20 + ofIndex;
   const first = read(20, ofIndex + ofMain);
   if (first === undefined) return null;

@@ -88,6 +88,19 @@ describe('svc, where it compiles what it runs,', () => {
     await run(folder);
     expect(caches(folder)).toEqual(kept);
 
+    // Under other flags of the engine it has a file of its own.
+    const underFlags = `cd "$1" && exec "${process.execPath}" --no-opt bin/svc.cjs run --task go`;
+    for (let times = 0; times < 2; times += 1) expect(await sh(underFlags, folder)).toMatchObject({ code: 0 });
+    const both = caches(folder);
+    expect(both).toEqual([expect.anything(), expect.anything()]);
+    expect(both).toContainEqual(kept[0]);
+    await sh(underFlags, folder);
+    expect(caches(folder)).toEqual(both);
+    for (const name of readdirSync(join(folder, 'dist'))) {
+      if (/\.[0-9a-f]+\.cache$/.test(name)) rmSync(join(folder, 'dist', name));
+    }
+    expect(caches(folder)).toEqual(kept);
+
     // Another command adds what it has read.
     const ps = `exec "${process.execPath}" "$1/bin/svc.cjs" ps`;
     expect(await sh(ps, folder)).toMatchObject({ code: 0 });
@@ -115,7 +128,7 @@ describe('svc, where it compiles what it runs,', () => {
     const name = readdirSync(join(folder, 'dist')).find((each) => each.endsWith('.cache'));
     const path = join(folder, 'dist', name ?? '');
     const whole = readFileSync(path);
-    for (const damaged of ['', `${'3 3'.padEnd(20)}{]}abc`, whole.subarray(0, 5000)]) {
+    for (const damaged of [`${'3 99999999999'.padEnd(20)}{}`, `${'3 3'.padEnd(20)}{]}abc`, whole.subarray(0, 5000)]) {
       writeFileSync(path, damaged);
       expect(await sh(`cd "$1" && exec "${process.execPath}" bin/svc.cjs run --task go`, folder)).toMatchObject({
         code: 0,
