@@ -69,7 +69,10 @@ async function start({ request, lowered, place, session, refused }: Start): Prom
   const { process: launched, problems = [] } = outcome;
   const ending = new Ending(launched);
   const bound = new OutputBound(lowered.outputBytes, () => ending.begin('output'));
-  const [stdout, stderr] = [bound.count(launched.stdout), bound.count(launched.stderr)];
+  const { stdout, stderr } =
+    request.output === 'inherit'
+      ? launched
+      : { stdout: bound.count(launched.stdout), stderr: bound.count(launched.stderr) };
   ending.watch(lowered.timeMs, request.signal);
   const ended = launched.ended.then(async (end): Promise<Ended> => {
     ending.forget();

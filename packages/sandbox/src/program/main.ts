@@ -2,6 +2,7 @@
 
 import { constants } from 'node:os';
 import { pipeline } from 'node:stream/promises';
+import { isatty } from 'node:tty';
 
 import { printable } from '@svc/kit/diagnostics/printable.ts';
 import packageJson from '../../package.json' with { type: 'json' };
@@ -48,13 +49,6 @@ interface Start {
 
 /** Sets the exit code. Settles once the command has ended, or what was asked for is printed. */
 export async function main(args: readonly string[], { build, onStarted }: Start = {}): Promise<void> {
-  // A reader that went away ends what it reads, and is no failure of ours. What is lost for another reason is one.
-  let isLost = false;
-  process.stdout.on('error', (error: NodeJS.ErrnoException) => (isLost ||= error.code !== 'EPIPE'));
-  process.stderr.on('error', () => {});
-  process.once('beforeExit', () => {
-    if (isLost) process.exitCode = failedItself;
-  });
   try {
     process.exitCode = await answer(args, { build, onStarted });
   } catch (error) {
@@ -65,25 +59,41 @@ export async function main(args: readonly string[], { build, onStarted }: Start 
   }
 }
 
+let isOpened = false;
+
+/** Standard output and error, opened when something is first written to them: most commands write to them alone. */
+function outputs(): Pick<NodeJS.Process, 'stdout' | 'stderr'> {
+  if (isOpened) return process;
+  isOpened = true;
+  // A reader that went away ends what it reads, and is no failure of ours. What is lost for another reason is one.
+  let isLost = false;
+  process.stdout.on('error', (error: NodeJS.ErrnoException) => (isLost ||= error.code !== 'EPIPE'));
+  process.stderr.on('error', () => {});
+  process.once('beforeExit', () => {
+    if (isLost) process.exitCode = failedItself;
+  });
+  return process;
+}
+
 async function answer(args: readonly string[], { build, onStarted }: Start): Promise<number> {
   const asked = readFlags(args, process.env);
   if (build !== undefined && 'request' in asked) keepInHome(process.env['HOME'], false);
   switch (asked.kind) {
     case 'help':
-      process.stdout.write(help);
+      outputs().stdout.write(help);
       return 0;
     case 'version':
-      process.stdout.write(`${packageJson.version}\n`);
+      outputs().stdout.write(`${packageJson.version}\n`);
       return 0;
     case 'probe': {
       if (build !== undefined) keepInHome(process.env['HOME'], true);
       const found = await probe();
-      process.stdout.write(asked.json ? `${JSON.stringify(found)}\n` : renderProbe(found));
+      outputs().stdout.write(asked.json ? `${JSON.stringify(found)}\n` : renderProbe(found));
       return found.class === null ? failedItself : 0;
     }
     case 'explain': {
       const explanation = await explain(asked.request);
-      process.stdout.write(asked.json ? `${JSON.stringify(explanation)}\n` : renderExplanation(explanation));
+      outputs().stdout.write(asked.json ? `${JSON.stringify(explanation)}\n` : renderExplanation(explanation));
       return 0;
     }
     case 'run': {
@@ -118,14 +128,15 @@ async function run(request: SandboxRequest, quiet: boolean): Promise<number> {
 
 /** A reader that goes away closes the output of the command, which then sees what it would without us. */
 function handOver({ stdout, stderr }: Launched): void {
-  for (const [from, to] of [[stdout, process.stdout] as const, [stderr, process.stderr] as const]) {
-    void pipeline(from, to, { end: false }).catch(() => {});
+  const to = outputs();
+  for (const [from, into] of [[stdout, to.stdout] as const, [stderr, to.stderr] as const]) {
+    void pipeline(from, into, { end: false }).catch(() => {});
   }
 }
 
 /** On a terminal the command gets its TERM, so that it can draw. */
 function withTerminal({ grants = {} }: SandboxRequest): Pick<SandboxRequest, 'grants'> {
-  const term = process.stdout.isTTY ? process.env['TERM'] : undefined;
+  const term = isatty(1) ? process.env['TERM'] : undefined;
   return term === undefined ? {} : { grants: { ...grants, env: { TERM: term, ...grants.env } } };
 }
 
@@ -175,7 +186,7 @@ function ended(error: unknown): unknown {
 }
 
 function say(line: string): void {
-  process.stderr.write(`svc-sandbox: ${printable(line)}\n`);
+  outputs().stderr.write(`svc-sandbox: ${printable(line)}\n`);
 }
 
 /** `--explain`: a heading and lines for each part. */
