@@ -133,9 +133,8 @@ export class FirstMinute {
     return readdirSync(join(this.home, '.svc', 'adhoc', '.svc', 'sessions'));
   }
 
-  /** A file of the folder of its only session. */
-  ofSession(file: string): string {
-    const [id = ''] = this.sessions;
+  /** A file of the folder of its only session, or of the one that is named. */
+  ofSession(file: string, id = this.sessions[0] ?? ''): string {
     return readFileSync(join(this.home, '.svc', 'adhoc', '.svc', 'sessions', id, file), 'utf8');
   }
 
