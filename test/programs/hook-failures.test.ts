@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 
 import { readTrace } from '../support/read-trace.ts';
+import { exporting } from '../../packages/artifacts/test/store/artifacts.ts';
 import { fixtureComponent } from '../../packages/components/test/support/fixture-component.ts';
 import { compileTimeoutMs } from '../../packages/components/test/support/hosted-tool.ts';
 import { tracePath } from '../support/capsule-folders.ts';
@@ -11,7 +12,7 @@ import { hookCapsule } from '../support/hook-capsule.ts';
 import { hookErrors } from '../support/hook-trace.ts';
 import { runs, says, script } from '../support/scripted-turns.ts';
 import { staysUp, useStreamedCapsules, type StreamedCapsule } from '../support/streamed-capsule.ts';
-import { SvcProcess } from '../support/svc-process.ts';
+import { svc, SvcProcess } from '../support/svc-process.ts';
 
 const capsules = useStreamedCapsules();
 
@@ -104,26 +105,29 @@ describe('a hook that may refuse and fails', { timeout: compileTimeoutMs }, () =
 });
 
 describe('a hook whose component cannot be used', { timeout: compileTimeoutMs }, () => {
-  const components: readonly (readonly [what: string, wasm: () => Promise<Uint8Array>, error: RegExp])[] = [
-    ['a component without anything', async () => Buffer.from('\0asm\x0d\0\x01\0', 'latin1'), /^it cannot be used: /],
-    ['a tool', async () => await bytesOf('probe-tool'), /^it cannot be used: /],
-  ];
-
-  it.each(components)('refuses the calls that it judges when it is %s, and no other', async (_, wasm, error) => {
+  it('refuses the calls that it judges, and no other', async () => {
     const workspace = await hookCapsule({
       hooks: { odd: 'binding: on-shell\ncommit_policy: deny' },
       capabilities: shell,
       manifest: staysUp,
       script: script(runs('echo > ran'), says('Done.')),
     });
-    writeFileSync(join(workspace.folder, 'odd', 'component.wasm'), await wasm());
+    writeFileSync(join(workspace.folder, 'odd', 'component.wasm'), exporting('svc:hook/lifecycle@0.1.0'));
     const capsule = await capsules.from(workspace);
     const { lines } = await (await capsule.submit('Go.')).untilClosed();
     expect(lines).toEqual([`0 ${working(1)}`, `1 ${working(2)}`, `2 ${reply('Done.')}`, `3 ${completed()}`]);
     expect(existsSync(join(capsule.line.workdir, 'ran'))).toBe(false);
     const errors = hookErrors(capsule.trace);
     expect(errors).toHaveLength(1);
-    expect(errors[0]?.replace('odd on-shell: ', '')).toMatch(error);
+    expect(errors[0]?.replace('odd on-shell: ', '')).toMatch(/^it cannot be used: /);
+  });
+
+  it('keeps the capsule from starting when it is a tool', async () => {
+    const workspace = await hookCapsule({ hooks: { odd: 'binding: on-shell' }, script: script(says('Done.')) });
+    writeFileSync(join(workspace.folder, 'odd', 'component.wasm'), await bytesOf('probe-tool'));
+    expect((await svc(workspace, ['run', '--task', 'Go.'])).stderr).toMatch(
+      /^error\[E-ART-004\]: the component of odd does not export svc:hook\/lifecycle: it exports "svc:tool\/run@0\.1\.0" and more\n/,
+    );
   });
 });
 

@@ -11,7 +11,12 @@ import { Output } from '@svc/terminal/screen/output.ts';
 import { terminalOf } from '@svc/terminal/screen/terminal-kind.ts';
 import { key, RegistryKit } from '../../packages/registry/test/registry-kit.ts';
 import { StandInServer } from '../../packages/artifacts/test/sources/stand-in-server.ts';
-import { archiveBytes, componentBytes, manifestText } from '../../packages/artifacts/test/store/artifacts.ts';
+import {
+  archiveBytes,
+  componentBytes,
+  manifestText,
+  toolBytes,
+} from '../../packages/artifacts/test/store/artifacts.ts';
 import { taskFile, useCapsules } from '../support/capsule-folders.ts';
 import { svc, type SvcEnd, SvcProcess } from '../support/svc-process.ts';
 import type { Workspace } from '../support/workspace.ts';
@@ -163,7 +168,7 @@ describe('svc publish', () => {
   it('publishes a component as wasm, for every platform', async () => {
     workspace.write('echo/svc.yaml', manifestText({ name: 'echo', version: '1.0.0', runtime: 'tool' }));
     mkdirSync(join(workspace.folder, 'echo'), { recursive: true });
-    writeFileSync(join(workspace.folder, 'echo', 'component.wasm'), componentBytes);
+    writeFileSync(join(workspace.folder, 'echo', 'component.wasm'), toolBytes);
     expect(await publish('echo')).toMatchObject({ code: 0, stderr: '' });
     expect(await registry.index()).toMatchObject([{ runtime: 'wasm', artifact_runtime: 'tool', platforms: [] }]);
   });

@@ -1,11 +1,11 @@
-import { mkdirSync, rmSync, utimesSync, writeFileSync } from 'node:fs';
+import { mkdirSync, renameSync, rmSync, utimesSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 
 import { beforeEach, describe, expect, it } from 'vitest';
 
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import { readFolder } from '@svc/artifacts/store/build-archive.ts';
-import { componentBytes, manifestText } from '../../packages/artifacts/test/store/artifacts.ts';
+import { toolBytes, manifestText } from '../../packages/artifacts/test/store/artifacts.ts';
 import { useCapsules } from '../support/capsule-folders.ts';
 import { svc } from '../support/svc-process.ts';
 import type { Workspace } from '../support/workspace.ts';
@@ -20,7 +20,7 @@ beforeEach(() => {
   folder = join(workspace.folder, 'echo');
   mkdirSync(folder);
   writeFileSync(join(folder, 'svc.yaml'), manifestText({ name: 'echo', version: '1.0.0', runtime: 'tool' }));
-  writeFileSync(join(folder, 'component.wasm'), componentBytes);
+  writeFileSync(join(folder, 'component.wasm'), toolBytes);
   writeFileSync(join(folder, 'component.ts'), 'export const run = {};\n');
 });
 
@@ -74,5 +74,9 @@ describe('a folder whose component is older than its source', () => {
       stdout: '',
       stderr: `error[E-ART-004]: ${folder} has no component.wasm yet\nhint: svc build ${folder} makes it of component.ts\n`,
     });
+    renameSync(join(folder, 'component.ts'), join(folder, 'build.sh'));
+    expect((await svc(workspace, ['build', 'echo'])).stderr).toBe(
+      `error[E-ART-004]: ${folder} has no component.wasm yet\nhint: sh ${folder}/build.sh makes it\n`,
+    );
   });
 });

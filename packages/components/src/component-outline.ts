@@ -33,6 +33,12 @@ export function worldOf({ exports }: ExternNames): string | null {
   return null;
 }
 
+/** The interface that a component of a runtime lacks, by which svc calls it; null where it has it, and for other runtimes. */
+export function lackedBy({ exports }: ExternNames, runtime: string): string | null {
+  const [wanted = null] = Object.entries(worlds).find(([, world]) => world === runtime) ?? [];
+  return wanted === null || exports.some((name) => withoutVersion(name) === wanted) ? null : wanted;
+}
+
 /** What its imports can reach, each once. An import is no sign that it is used: engines of guests import more than a guest needs. */
 export function askedFor({ imports }: ExternNames): readonly Asked[] {
   const asked = new Set(imports.map((name) => askedBy[withoutVersion(name)]));

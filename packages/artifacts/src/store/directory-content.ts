@@ -106,13 +106,18 @@ export async function readArtifactDirectory(directory: string): Promise<Director
   await content.include(manifestFile);
   const file = requiredFile(await readArtifactManifest(content));
   if (file !== null) await content.include(file);
-  if (file === componentFile && !content.has(file) && existsSync(join(directory, componentSource))) {
-    throw new Diagnostic('E-ART-004', `${directory} has no ${componentFile} yet`, {
-      hint: `svc build ${directory} makes it of ${componentSource}`,
-    });
+  if (file === componentFile && !content.has(file)) {
+    const hint = existsSync(join(directory, componentSource))
+      ? `svc build ${directory} makes it of ${componentSource}`
+      : `sh ${join(directory, buildScript)} makes it`;
+    if ([componentSource, buildScript].some((name) => existsSync(join(directory, name))))
+      throw new Diagnostic('E-ART-004', `${directory} has no ${componentFile} yet`, { hint });
   }
   return content;
 }
+
+/** As `svc new` writes it for a compiler that is not ours. */
+const buildScript = 'build.sh';
 
 /** The files of a capsule in a directory: its manifest, its first task and the files that its manifest names (docs/cli.md "svc build"). */
 export async function readCapsuleDirectory(directory: string, manifest: CapsuleManifest): Promise<DirectoryContent> {

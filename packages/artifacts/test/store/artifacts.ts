@@ -11,6 +11,13 @@ import type { StorePlaces } from '../../src/store/store-places.ts';
 
 /** The preamble of a component and nothing more: enough for everything that runs none. */
 export const componentBytes = Buffer.from([0x00, 0x61, 0x73, 0x6d, 0x0d, 0x00, 0x01, 0x00]);
+/** A component that exports one instance without functions, under a name of at most 100 letters. */
+export function exporting(name: string): Buffer {
+  const named = [0x01, 0x00, name.length, ...Buffer.from(name), 0x05, 0x00, 0x00];
+  return Buffer.concat([componentBytes, Buffer.from([0x05, 0x03, 0x01, 0x01, 0x00, 0x0b, named.length, ...named])]);
+}
+/** With the export that a tool is called by. */
+export const toolBytes = exporting('svc:tool/run@0.1.0');
 export const moduleBytes = Buffer.from([0x00, 0x61, 0x73, 0x6d, 0x01, 0x00, 0x00, 0x00]);
 
 /** A directory that is gone after the test. */

@@ -21,10 +21,11 @@ import { putArchive } from '@svc/artifacts/store/store-put.ts';
 import {
   archiveBytes,
   codesOf,
-  componentBytes,
   manifestText,
   moduleBytes,
   temporaryDirectory,
+  componentBytes,
+  toolBytes,
   toolFiles,
   writeFiles,
 } from '../../../artifacts/test/store/artifacts.ts';
@@ -56,7 +57,7 @@ beforeEach(async () => {
     'svc.yaml': capsule(listed),
     'task.md': 'Do it.',
     'tools/echo/svc.yaml': manifestText({ name: 'echo', version: '1.0.0', runtime: 'tool' }),
-    'tools/echo/component.wasm': componentBytes,
+    'tools/echo/component.wasm': toolBytes,
     'skills/style/svc.yaml': manifestText({ name: 'style', version: '1.0.0', runtime: 'skill' }),
     'skills/style/skill.md': 'Be brief.',
   });
@@ -125,7 +126,7 @@ describe('svc install', () => {
   it('accepts a change of an artifact into svc.lock', async () => {
     await run(installCommand, []);
     const before = readLock(project);
-    writeFileSync(join(project, 'tools/echo/component.wasm'), Buffer.concat([componentBytes, customSection]));
+    writeFileSync(join(project, 'tools/echo/component.wasm'), Buffer.concat([toolBytes, customSection]));
     await run(installCommand, []);
     expect(readLock(project)?.[0]?.sha256).not.toBe(before?.[0]?.sha256);
     expect(readLock(project)?.[1]).toEqual(before?.[1]);
@@ -137,7 +138,7 @@ describe('svc install', () => {
       readdirSync(join(home, '.svc', 'cache', 'components')).filter((name) => name.endsWith('.compiled')),
     ).toHaveLength(1);
     rmSync(storeRoot(project), { recursive: true });
-    writeFileSync(join(project, 'tools/echo/component.wasm'), Buffer.concat([componentBytes, Buffer.from([0xff])]));
+    writeFileSync(join(project, 'tools/echo/component.wasm'), Buffer.concat([toolBytes, Buffer.from([0xff])]));
     expect(await codesOf(run(installCommand, []))).toEqual(['E-ART-004']);
     expect(existsSync(storeRoot(project))).toBe(false);
   });
@@ -241,6 +242,16 @@ describe('svc build', () => {
     [
       'has a module in the place of the component',
       { 'svc.yaml': manifestText({ name: 'a', version: '1.0.0', runtime: 'tool' }), 'component.wasm': moduleBytes },
+      'E-ART-004',
+    ],
+    [
+      'has a component without the export of a tool',
+      { 'svc.yaml': manifestText({ name: 'a', version: '1.0.0', runtime: 'tool' }), 'component.wasm': componentBytes },
+      'E-ART-004',
+    ],
+    [
+      'has a component of another kind',
+      { 'svc.yaml': manifestText({ name: 'a', version: '1.0.0', runtime: 'driver' }), 'component.wasm': toolBytes },
       'E-ART-004',
     ],
     [
