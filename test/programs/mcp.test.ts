@@ -1,5 +1,6 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { beforeAll, describe, expect, it } from 'vitest';
 
 import { readTrace } from '../support/read-trace.ts';
@@ -327,12 +328,18 @@ describe('the server of an artifact', () => {
 });
 
 it('the SDK is loaded with the first server, not with the session', async () => {
-  const env = { NODE_DEBUG: 'module' };
   const workspace = odd({});
-  expect((await playSession(workspace, { env })).stderr).toContain('-modelcontextprotocol-client.cjs');
-  const second = await playSession(workspace, { env });
-  expect(second.stderr).toContain('dist/packages/');
-  expect(second.stderr).not.toContain('modelcontextprotocol');
+  const list = join(workspace.home, 'loaded');
+  const preload = fileURLToPath(new URL('../support/loaded-files.cjs', import.meta.url));
+  const env = { NODE_OPTIONS: `--require=${preload}`, LOADED_FILES: list };
+  const loaded = async (): Promise<string> => {
+    await playSession(workspace, { env });
+    return readFileSync(list, 'utf8');
+  };
+  expect(await loaded()).toContain('dist/packages/-modelcontextprotocol-client.cjs');
+  const second = await loaded();
+  expect(second).toContain('dist/packages/');
+  expect(second).not.toContain('modelcontextprotocol');
 });
 
 describe('a server that is a program of the host', () => {
