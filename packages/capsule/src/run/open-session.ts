@@ -33,7 +33,7 @@ import { initialSender } from '../launch/initial-task.ts';
 import type { SessionPeerFiles } from '../stage/stage-peer-files.ts';
 import { stageSession, type StagedSession } from '../stage/stage.ts';
 import { cardOf } from './capsule-card.ts';
-import { closeAll } from './close-all.ts';
+import { closeAll } from '../stage/close-all.ts';
 import type { DoorsAround } from './door-outside.ts';
 import { holdExportRoots, resourcesOf } from './exported-files.ts';
 import type { KeptThreads } from './conversation-place.ts';

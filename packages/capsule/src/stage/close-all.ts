@@ -12,3 +12,9 @@ export async function closeAll(closing: readonly (() => Promise<void> | void)[])
   }
   if (failures.length > 0) throw failures[0];
 }
+
+/** The same for what does not need each other: all of them begin to close at once. */
+export async function closeTogether(closing: readonly (() => Promise<void>)[]): Promise<void> {
+  const ends = await Promise.allSettled(closing.map((end) => end()));
+  for (const end of ends) if (end.status === 'rejected') throw end.reason;
+}

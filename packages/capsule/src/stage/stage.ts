@@ -22,6 +22,7 @@ import { createSkillTool } from '@svc/session/tools/skill-tool.ts';
 import { createWasmTool } from '@svc/session/tools/wasm-tool.ts';
 import { toolchainVariables } from '@svc/sandbox/toolchain-variables.ts';
 import type { PreparedLaunch } from '../launch/prepare.ts';
+import { closeAll, closeTogether } from './close-all.ts';
 import type { LateGrantUsage } from './late-grant-usage.ts';
 import type { ProgramLogs, ProgramLogsSettings } from './program-logs.ts';
 import { SessionComponents } from './session-components.ts';
@@ -125,11 +126,14 @@ export async function stageSession(request: StageRequest): Promise<StagedSession
     gate,
     onWarning,
   };
-  const close = async (): Promise<void> => {
-    await (await opened)?.close();
-    await components.close();
-    await processes.close();
-    (await kept)?.close();
+  const close = async (driver?: Driver): Promise<void> => {
+    // Their processes end at the same time.
+    const users = [async () => await driver?.close(), async () => await (await opened)?.close()];
+    await closeAll([
+      async () => await closeTogether([...users, async () => await components.close()]),
+      async () => await processes.close(),
+      async () => (await kept)?.close(),
+    ]);
   };
   try {
     const tools = await stageTools(parts);
@@ -139,10 +143,7 @@ export async function stageSession(request: StageRequest): Promise<StagedSession
       driver,
       background,
       hooks: stageHooks(parts),
-      close: async () => {
-        await driver.close();
-        await close();
-      },
+      close: async () => await close(driver),
     };
   } catch (error) {
     await close();
