@@ -69,6 +69,8 @@ export class ComponentInstance implements Instance {
   #pending: Pending | null = null;
   /** What is being played. */
   #played: string | undefined = undefined;
+  /** May be so before anybody asks for it. */
+  #isReady = false;
   #fault: ComponentFault | null = null;
   #ended: Promise<void> | null = null;
 
@@ -140,7 +142,8 @@ export class ComponentInstance implements Instance {
 
   async link(log: string | undefined): Promise<void> {
     this.#played = log;
-    await this.#exchange({ kind: 'link', ...(log === undefined ? {} : { log }) }, null);
+    if (this.#options.mode.kind === 'played') return void (await this.#exchange({ kind: 'link', log }, null));
+    if (!this.#isReady) await this.#exchange(null, null);
   }
 
   async call(call: InstanceCall): Promise<unknown> {
@@ -150,13 +153,14 @@ export class ComponentInstance implements Instance {
     return this.#exchange({ kind: 'call', interface: name, function: member, args, ...played }, call);
   }
 
-  async #exchange(message: HostMessage, call: InstanceCall | null): Promise<unknown> {
+  /** Sends a message, if one is needed, and waits for what ends it. */
+  async #exchange(message: HostMessage | null, call: InstanceCall | null): Promise<unknown> {
     if (this.#fault !== null) throw this.#fault;
     this.#process?.hold();
     try {
       return await new Promise((resolve, reject) => {
         this.#pending = { call, resolve, reject };
-        this.#process?.send(message);
+        if (message !== null) this.#process?.send(message);
       });
     } finally {
       this.#pending = null;
@@ -168,7 +172,9 @@ export class ComponentInstance implements Instance {
   #receive(message: GuestMessage): void {
     switch (message.kind) {
       case 'compiled':
+        return this.#pending?.resolve(undefined);
       case 'ready':
+        this.#isReady = true;
         return this.#pending?.resolve(undefined);
       case 'unread':
         return this.#pending?.resolve(unread);

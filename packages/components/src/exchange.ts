@@ -54,9 +54,8 @@ export interface LoadMessage {
 
 export type HostMessage =
   | LoadMessage
-  /** Answers `compiled`: nothing of the guest has run before. After `unread` comes another `load`. */
-  /** With the log of its start and first call, where imports are played. */
-  | { readonly kind: 'link'; readonly log?: string }
+  /** Where imports are played, answers `compiled`, with the log of the start and the first call. */
+  | { readonly kind: 'link'; readonly log: string | undefined }
   | {
       readonly kind: 'call';
       readonly interface: string;
@@ -68,8 +67,9 @@ export type HostMessage =
   | { readonly kind: 'answer'; readonly value: unknown };
 
 export type GuestMessage =
+  /** Nothing of the guest has run before. It is linked at once, or after a `link` where imports are played. */
   | { readonly kind: 'compiled' }
-  /** The file of the component is gone, another or damaged. */
+  /** The file of the component is gone, another or damaged: another `load` comes. */
   | { readonly kind: 'unread' }
   | { readonly kind: 'ready' }
   /** The instance could not be made; nothing the component exports has run. */

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 
 import { afterAll, describe, expect, it } from 'vitest';
 
+import { canceledCall } from '../src/component.ts';
 import { ComponentInstance, type Loading } from '../src/component-instance.ts';
 import { encodeMessage } from '../src/message-bytes.ts';
 
@@ -21,15 +22,26 @@ const loading: Loading = {
 
 /** An instance whose process is no longer ours: it writes these bytes, and stays. */
 async function compileIn(written: Buffer): Promise<void> {
-  await compileBy(
-    `require('node:fs').writeSync(3, Buffer.from('${written.toString('base64')}', 'base64')); setTimeout(() => {}, 60_000);`,
-  );
+  await compileBy(writing(written));
+}
+
+function writing(written: Buffer): string {
+  return `require('node:fs').writeSync(3, Buffer.from('${written.toString('base64')}', 'base64')); setTimeout(() => {}, 60_000);`;
 }
 
 /** The same, of a process that runs this program. */
 async function compileBy(program: string): Promise<void> {
+  const instance = instanceBy(program);
+  try {
+    await instance.prepare();
+  } finally {
+    await instance.ended();
+  }
+}
+
+function instanceBy(program: string): ComponentInstance {
   writeFileSync(join(root, 'dist', 'component-process.cjs'), program);
-  const instance = new ComponentInstance({
+  return new ComponentInstance({
     packageRoot: root,
     outbound: { grants: { mayReach: () => false } },
     preopens: [],
@@ -38,11 +50,6 @@ async function compileBy(program: string): Promise<void> {
     load: () => Promise.resolve(loading),
     onCode: () => {},
   });
-  try {
-    await instance.prepare();
-  } finally {
-    await instance.ended();
-  }
 }
 
 const open = {
@@ -59,6 +66,29 @@ const open = {
   },
   body: { bytes: new Uint8Array(), finished: true },
 };
+
+describe('a process that has done more than its session has heard of', () => {
+  const compiled = encodeMessage({ kind: 'compiled' });
+
+  it('makes its instance ready once', async () => {
+    const instance = instanceBy(writing(Buffer.concat([compiled, encodeMessage({ kind: 'ready' })])));
+    await instance.prepare();
+    await expect(instance.link(undefined)).resolves.toBeUndefined();
+    instance.end(canceledCall());
+    await instance.ended();
+  });
+
+  it('ends its instance with what it failed with', async () => {
+    const unusable = encodeMessage({ kind: 'unusable', reason: 'no such import' });
+    const instance = instanceBy(writing(Buffer.concat([compiled, unusable])));
+    await instance.prepare();
+    await expect(instance.link(undefined)).rejects.toMatchObject({
+      kind: 'unavailable',
+      message: 'the component cannot start: no such import',
+    });
+    await instance.ended();
+  });
+});
 
 describe('a component’s process that was taken over', () => {
   it.each([

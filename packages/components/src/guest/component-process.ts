@@ -34,12 +34,13 @@ function main(): void {
 function started(mailbox: Mailbox): Served {
   const loaded = load(mailbox);
   mailbox.send({ kind: 'compiled' });
-  const link = expected(mailbox.next(), 'link');
   const { message } = loaded;
+  // The session may be busy: only a log is waited for.
+  const played = message.mode.kind === 'played' ? expected(mailbox.next(), 'link').log : undefined;
   const output = outputOf(message, mailbox);
   limitMemory({ maxBytes: message.maxMemoryBytes, onSpent: () => mailbox.end(spent) });
   const log = logOf(message, mailbox, output);
-  log.load(link.log);
+  log.load(played);
   const instance = orEnd(mailbox, () => makeInstance(mailbox, loaded, { output, log }));
   mailbox.send({ kind: 'ready' });
   return { instance, output, log };
