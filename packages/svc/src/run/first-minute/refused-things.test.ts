@@ -101,6 +101,17 @@ describe('a refusal that the end of a task reports', () => {
     expect(lines([said('', 'echo "sh: 1: curl: not found"')])).toBe('');
   });
 
+  it('is no write where a path of --host-read is read only', () => {
+    const over = { reads: ['/opt/sdk'] };
+    const inSdk = 'sh: 1: cannot create /opt/sdk/new: Read-only file system';
+    const python = "OSError: [Errno 30] Read-only file system: '/opt/sdk/lib/x'";
+    expect(lines([said(`${inSdk}\n${python}`)], over)).toBe('');
+    expect(lines([said('cannot create /opt/sdk2/new: Read-only file system')], over)).not.toBe('');
+    expect(lines([said(`${inSdk}\nsh: 2: cannot create x: Read-only file system`)], over)).toBe(
+      'refused: ./shop (read only): --write\n',
+    );
+  });
+
   it('appears once, with the key that says most, and 20 at most', () => {
     const calls = ['cat x', 'curl http://b.example/', 'curl'].map((command) => said('sh: 1: curl: not found', command));
     expect(lines(calls)).toBe('refused: curl (not allowed): --allow curl --net b.example\n');

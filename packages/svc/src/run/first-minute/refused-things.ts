@@ -4,6 +4,7 @@ import { join } from 'node:path';
 
 import { readFileUpTo } from '@svc/kit/files/read-up-to.ts';
 import { parseDestination } from '@svc/kit/net/network-destination.ts';
+import { isBeneath } from '@svc/kit/files/resolve-beneath.ts';
 import { unlessErrno } from '@svc/kit/files/unless-refused.ts';
 import { findProgram } from '@svc/sandbox/find-program.ts';
 import type { Activity } from '@svc/session/task/activity.ts';
@@ -72,7 +73,7 @@ export class RefusedThings {
     const said = errorsOf(call.unfenced);
     for (const pattern of unstarted)
       for (const command of matches(pattern, said)) this.#command(command, hostsOf(command, asked));
-    if (this.#question.grants.folder === 'read' && readOnly.test(said))
+    if (this.#question.grants.folder === 'read' && this.#meetsReadOnly(said))
       this.#add({ kind: 'write', what: this.#question.folder, flag: '--write' });
     if (this.#question.grants.keepsGit && gitKept.test(said))
       this.#add({ kind: 'write', what: '.git/hooks and .git/config', flag: '--write-git' });
@@ -91,6 +92,19 @@ export class RefusedThings {
   /** A line each, for the report at the end. */
   lines(): Shown {
     return joined(this.all.map(line));
+  }
+
+  /** What `--host-read` opens is read only whatever is granted besides. */
+  #meetsReadOnly(said: string): boolean {
+    const { reads } = this.#question.grants;
+    const named = (line: string): readonly string[] => line.split(/[\s'"`:,\u2018\u2019]+/);
+    return said
+      .split('\n')
+      .some(
+        (line) =>
+          readOnly.test(line) &&
+          !named(line).some((word) => word.startsWith('/') && reads.some((path) => isBeneath(path, word))),
+      );
   }
 
   #command(command: string, hosts: readonly string[]): void {
