@@ -16,9 +16,14 @@ const hints: Readonly<Record<string, string>> = {
  */
 export function ioFault(error: unknown, attempt: string): unknown {
   if (!isSystemError(error)) return error;
-  const hint = hints[error.code];
+  const hint = hintFor(error);
   return new Diagnostic('E-IO-001', `${attempt}: ${systemReason(error)}`, {
     cause: error,
     ...(hint === undefined ? {} : { hint }),
   });
+}
+
+/** What to do about a refusal of the operating system; undefined where nothing helps in general, and for anything else. */
+export function hintFor(error: unknown): string | undefined {
+  return isSystemError(error) ? hints[error.code] : undefined;
 }

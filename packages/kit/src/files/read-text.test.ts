@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 
 import { boundedReadContract } from '../../../../test/support/bounded-read-contract.ts';
-import { readSmallText, readTextIfThere, type TextReading } from './read-text.ts';
+import { readSmallText, readTextIfThere, type TextReading, unreadableFile } from './read-text.ts';
 import { eachFolder } from '../../../../test/support/each-folder.ts';
 
 let folder: string;
@@ -44,6 +44,15 @@ describe('a small text', () => {
     expect(readTextIfThere(path)).toBe('here');
     const refused = { code: 'E-IO-001', message: `cannot read ${folder}: it is a directory` };
     expect(() => readTextIfThere(folder)).toThrow(expect.objectContaining(refused));
+  });
+
+  it('says what to do where the system refuses it', () => {
+    const cause = Object.assign(new Error('no'), { code: 'EACCES', errno: -13, syscall: 'open' });
+    expect(unreadableFile('.env', { reason: 'permission denied', cause })).toMatchObject({
+      message: 'cannot read .env: permission denied',
+      hint: 'check the owner and the permissions of the path',
+    });
+    expect(unreadableFile('.env', { reason: 'it is a socket' }).hint).toBeUndefined();
   });
 
   it.each(['silent', 'speaking'])('never comes from a pipe at a path, whose other end is %s', async (end) => {

@@ -3,6 +3,7 @@
 import { decodeStrictUtf8 } from '@svc/protocol/strict-utf8.ts';
 import { Diagnostic } from '../diagnostics/diagnostic.ts';
 import { isSystemError, systemReason } from '../diagnostics/system-reason.ts';
+import { hintFor } from './io-fault.ts';
 import { readFileUpTo } from './read-up-to.ts';
 
 const largestFile = 1024 * 1024;
@@ -40,7 +41,11 @@ export function readTextIfThere(file: string): string | null {
 /** `E-IO-001` for a file that is there and cannot be read. */
 export function unreadableFile(
   file: string,
-  { reason, hint, cause }: { readonly reason: string; readonly hint?: string; readonly cause?: unknown },
+  {
+    reason,
+    cause,
+    hint = hintFor(cause),
+  }: { readonly reason: string; readonly hint?: string; readonly cause?: unknown },
 ): Diagnostic {
   return new Diagnostic('E-IO-001', `cannot read ${file}: ${reason}`, {
     cause,

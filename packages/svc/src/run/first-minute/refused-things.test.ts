@@ -101,7 +101,7 @@ describe('a refusal that the end of a task reports', () => {
     expect(lines([said('', 'echo "sh: 1: curl: not found"')])).toBe('');
   });
 
-  it('is no write where a path of --host-read is read only', () => {
+  it('names no flag where a path of --host-read is read only', () => {
     const over = { reads: ['/opt/sdk'] };
     const inSdk = 'sh: 1: cannot create /opt/sdk/new: Read-only file system';
     const python = "OSError: [Errno 30] Read-only file system: '/opt/sdk/lib/x'";
