@@ -91,6 +91,14 @@ describe('the model of a task without a manifest', () => {
       model: 'meta/llama-3',
       from: '--model',
     });
+    expect(await chosen({ flag: 'http://localhost:1234/v1/org/m', env: {} })).toMatchObject({
+      endpoint: 'http://localhost:1234/v1',
+      model: 'org/m',
+    });
+    expect(await chosen({ flag: 'https://api.openai.com/v1/gpt', env: keys })).toMatchObject({
+      ...openai,
+      model: 'gpt',
+    });
     expect(await chosen({ flag: 'https://api.openai.com.example/gpt', env: keys })).toMatchObject({
       keyVariable: null,
     });

@@ -52,7 +52,7 @@ export async function chooseModel({ flag, env, askOllama, strangerAt }: ModelQue
 /** The name stands in a manifest, where a text such as `${HOME}` means a variable. */
 export const modelShape: RegExp = /^[\w.:/@+-]{1,256}$/;
 
-/** `provider/name`, or `http(s)://host[:port]/name`. */
+/** `provider/name`, or `http(s)://host[:port][/v1]/name`. */
 function namedModel(text: string, from: string, env: ModelQuestion['env']): ChosenModel {
   const chosen = /^https?:/i.test(text) ? modelAt(text, from) : modelOf(text, from, env);
   if (!modelShape.test(chosen.model))
@@ -88,11 +88,13 @@ function modelAt(text: string, from: string): ChosenModel {
   const problem = endpointFault(text);
   if (problem !== undefined) throw noModel(`the address ${quoted(text)} of ${from} ${problem}`);
   const url = new URL(text);
-  const model = decodePercent(url.pathname.slice(1));
+  // Many servers print their address with the version of the API.
+  const [, version = '', name = ''] = /^(\/v\d{1,3}(?=\/.))?\/(.*)$/s.exec(url.pathname) ?? [];
+  const model = decodePercent(name);
   if (model === null || model === '')
     throw noModel(`${from} is ${quoted(text)}, which names no model behind the address`);
   const provider = providerAt(url.origin);
-  return { ...(provider === null ? atAddress(url.origin) : wayTo(provider)), model, from };
+  return { ...(provider === null ? atAddress(`${url.origin}${version}`) : wayTo(provider)), model, from };
 }
 
 function wayTo({ driver, endpoint, keyVariable }: Provider): Omit<ChosenModel, 'model' | 'from'> {
