@@ -35,6 +35,15 @@ export function rows() {
   return parse(readFileSync(join(root, 'test/compatibility.yaml'), 'utf8'));
 }
 
+/** Those with one of the parts in their name or as their kind, all without one. Throws for a part that none has. @param {readonly string[]} parts */
+export function chosenRows(parts) {
+  /** @param {Row} row @param {string} part */
+  const has = (row, part) => row.name.includes(part) || row.kind === part;
+  const unknown = parts.find((part) => !rows().some((row) => has(row, part)));
+  if (unknown !== undefined) throw new Error(`nothing in test/compatibility.yaml has ${unknown} in its name`);
+  return rows().filter((row) => parts.length === 0 || parts.some((part) => has(row, part)));
+}
+
 /** The walls, which every run of the tests plays, each with the kind of what is played. */
 const walls = /** @type {const} */ ({
   'mcp-clients': 'client',
@@ -172,10 +181,8 @@ async function casesOf(tests) {
 }
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) {
-  const wanted = process.argv.slice(2);
   const held = records();
-  for (const row of rows()) {
-    if (wanted.length > 0 && !wanted.some((part) => row.name.includes(part) || row.kind === part)) continue;
+  for (const row of chosenRows(process.argv.slice(2))) {
     const found = await tryRow(row);
     if (typeof found === 'string') console.log(`${row.name}: ${found}`);
     else held[row.name] = found;

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 
 import { describe, expect, it } from 'vitest';
 
-import { pageFile, pinnedVersion, records, renderPage, rows } from '../../scripts/compatibility.mjs';
+import { chosenRows, pageFile, pinnedVersion, records, renderPage, rows } from '../../scripts/compatibility.mjs';
 
 const root = join(import.meta.dirname, '../..');
 const held = records();
@@ -25,6 +25,12 @@ describe('docs/compatibility.md', () => {
       expect(tests.filter((path) => !existsSync(join(root, path)))).toEqual([]);
     },
   );
+
+  it('has a row for each part of a name that is to be tried', () => {
+    expect(chosenRows(['ORAS']).map(({ name }) => name)).toEqual(['ORAS']);
+    expect(chosenRows([])).toHaveLength(rows().length);
+    expect(() => chosenRows(['ORAS', 'no such'])).toThrow('nothing in test/compatibility.yaml has no such in its name');
+  });
 
   it('has one name for each row', () => {
     const names = rows().map(({ name }) => name);
