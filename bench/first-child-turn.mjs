@@ -127,7 +127,7 @@ class DelegationBench {
   }
 }
 
-const longestMs = 20_000;
+const maxMs = 20_000;
 
 /**
  * The first line of this type, as soon as the trace has it.
@@ -136,7 +136,7 @@ const longestMs = 20_000;
  * @returns {Promise<{ timestamp: number, duration_ms: number }>}
  */
 async function lineOf(path, type) {
-  for (const deadline = performance.now() + longestMs; performance.now() < deadline;) {
+  for (const deadline = performance.now() + maxMs; performance.now() < deadline;) {
     const lines = (await readFile(path, 'utf8')).trimEnd().split('\n');
     const found = lines.map((line) => JSON.parse(line)).find((line) => line.event_type === type);
     if (found !== undefined) return found;

@@ -51,7 +51,7 @@ export const longMessage = {
       stdio: ['ignore', 'pipe', 'pipe', 'pipe'],
     });
     const holds = createInterface({ input: /** @type {import('node:stream').Readable} */ (capsule.stdio[3]) });
-    const longestMs = async () => {
+    const maxMs = async () => {
       const told = once(holds, 'line');
       capsule.kill('SIGUSR2');
       return Number((await told)[0]);
@@ -61,7 +61,7 @@ export const longMessage = {
       /** @param {string} body */
       const heldMs = async (body) => {
         const done = new Promise((resolve) => (answered = () => resolve(undefined)));
-        await longestMs();
+        await maxMs();
         const response = await fetch(`http://${url}/`, {
           method: 'POST',
           headers: { 'content-type': 'application/json' },
@@ -71,7 +71,7 @@ export const longMessage = {
         if (error !== undefined) throw new Error(`the message was refused: ${error.message}`);
         await done;
         await delay(settleMs);
-        return longestMs();
+        return maxMs();
       };
       /** @type {[string, number][]} */
       const medians = [];

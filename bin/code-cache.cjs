@@ -5,7 +5,7 @@ const fs = require('node:fs');
 const path = require('node:path');
 
 /** Of one program: of several builds, versions of Node and flags of its engine. Each has one to five megabytes. */
-const mostKept = 6;
+const maxKept = 6;
 
 /** Whether this user alone can have written it. */
 function isOwn({ uid, mode }) {
@@ -68,10 +68,10 @@ function write(file, code, mode) {
   const folder = path.dirname(file);
   const [program] = path.basename(file).split('.');
   const caches = fs.readdirSync(folder).filter((name) => name.startsWith(`${program}.cjs.`) && name.endsWith('.cache'));
-  if (caches.length <= mostKept) return;
+  if (caches.length <= maxKept) return;
   const writtenAt = (name) => fs.statSync(path.join(folder, name)).mtimeMs;
   const oldestLast = caches.sort((one, other) => writtenAt(other) - writtenAt(one));
-  for (const name of oldestLast.slice(mostKept)) fs.rmSync(path.join(folder, name), { force: true });
+  for (const name of oldestLast.slice(maxKept)) fs.rmSync(path.join(folder, name), { force: true });
 }
 
 /** Throws the error of the file system, and for a folder that others can write into. */

@@ -11,7 +11,7 @@ const [byCommand, byStart, bySession] = [1, 2, 3];
 /** V8 forgets what has long not run. */
 const youngMs = 60_000;
 /** Of the index of a cache and the code of a bundle: twenty times what they have. */
-const mostBytes = 2 ** 24;
+const maxBytes = 2 ** 24;
 
 /** Runs `dist/<name>.cjs`, which is one function, with the words of the command line. */
 function runProgram(name) {
@@ -152,7 +152,7 @@ function keptIn(open) {
     return readSync(fd, data, 0, length, from) === length ? data : undefined;
   };
   const [ofIndex, ofMain] = (read(0, 20)?.latin1Slice() ?? '').split(' ').map(Number);
-  if (!(ofIndex > 0 && ofMain > 0 && ofIndex + ofMain < mostBytes)) return null;
+  if (!(ofIndex > 0 && ofMain > 0 && ofIndex + ofMain < maxBytes)) return null;
   const begin = 20 + ofIndex;
   const first = read(20, ofIndex + ofMain);
   if (first === undefined) return null;

@@ -24,7 +24,7 @@ import { mayName } from './mutation-list.mjs';
  */
 
 /** A run of the tests of one clause that takes longer has come to a stand. */
-const longestRunMs = 300_000;
+const maxRunMs = 300_000;
 
 export class CheckoutCopy {
   /** @type {string} */
@@ -127,7 +127,7 @@ export class CheckoutCopy {
         ...(untilFailed ? ['--bail=1'] : []),
       ],
       { SVC_TEST_DIST: 'built' },
-      clauses.length <= 1 ? longestRunMs : undefined,
+      clauses.length <= 1 ? maxRunMs : undefined,
     );
     if (code === null) return { tests: [], broken: [], hung: true };
     if (!existsSync(report)) return { tests: [], broken: [`the tests could not be run:\n${output}`], hung: false };

@@ -17,10 +17,10 @@ const most = 0.9;
 /** Shares of the limit for the turns that stay as they are, and for the summary. */
 const latestShare = 0.3;
 const summaryShare = 0.1;
-const longestSummaryTokens = 4_000;
+const maxSummaryTokens = 4_000;
 /** Characters a token of the limit: text of one token a character still fits. */
 const transcriptShare = 0.7;
-const longestResult = 2_000;
+const maxResult = 2_000;
 
 const system = [
   'You sum up a part of the conversation between a user and an assistant that works with tools, so that the assistant can go on without it.',
@@ -34,11 +34,11 @@ export function compact(event: CompactionEvent, complete: Complete): CompactionO
   const { messages, maxTokens } = event;
   const isWithin = (shorter: readonly Message[], share: number): boolean =>
     estimateAfter(event, shorter) <= maxTokens * share;
-  const cut = cutResults(messages, longestResult);
+  const cut = cutResults(messages, maxResult);
   if (isWithin(cut, enough)) return { tag: 'replace-context', val: cut };
   const summed = summedUnless(isWithin(cut, most), () => summedUp(event, complete));
   if (summed !== null && isWithin(summed, most)) return { tag: 'replace-context', val: summed };
-  const both = cutResults(summed ?? messages, longestResult);
+  const both = cutResults(summed ?? messages, maxResult);
   if (isWithin(both, most)) return { tag: 'replace-context', val: both };
   throw new Error(`the first message and the latest turn alone come near the limit of ${maxTokens} tokens`);
 }
@@ -62,7 +62,7 @@ function estimateAfter({ messages, estimatedTokens }: CompactionEvent, shorter: 
 function summedUp({ messages, maxTokens }: CompactionEvent, complete: Complete): readonly Message[] | null {
   const parts = partsOf(messages, maxTokens * latestShare * charactersPerToken);
   if (parts === null) return null;
-  const summaryTokens = Math.max(1, Math.min(longestSummaryTokens, Math.floor(maxTokens * summaryShare)));
+  const summaryTokens = Math.max(1, Math.min(maxSummaryTokens, Math.floor(maxTokens * summaryShare)));
   const transcript = transcriptOf(parts.older.flat(), maxTokens * transcriptShare);
   const reply = complete(system, `The transcript:\n\n${transcript}\n\nWrite the notes.`, summaryTokens).trim();
   if (reply === '') throw new Error('the model gave no summary');

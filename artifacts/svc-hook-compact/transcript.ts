@@ -3,8 +3,8 @@
 import type { ContentBlock, Message } from '@svc/guest/driver.ts';
 import { withoutMiddle } from './cut-results.ts';
 
-const longestResult = 1_500;
-const longestText = 6_000;
+const maxResult = 1_500;
+const maxText = 6_000;
 
 /** Messages as text for the model to sum up, of at most about `longest` characters. Thoughts are left out. */
 export function transcriptOf(messages: readonly Message[], longest: number): string {
@@ -14,11 +14,11 @@ export function transcriptOf(messages: readonly Message[], longest: number): str
 function entryOf(message: Message): string {
   if (message.tag !== 'tool') {
     const who = message.tag === 'user' ? 'User' : 'Assistant';
-    return [`${who}:`, ...message.val.flatMap((block) => lineOf(block, longestText))].join('\n');
+    return [`${who}:`, ...message.val.flatMap((block) => lineOf(block, maxText))].join('\n');
   }
   const { content, isError } = message.val;
   const title = isError ? 'Result, an error:' : 'Result:';
-  return [title, ...content.flatMap((block) => lineOf(block, longestResult))].join('\n');
+  return [title, ...content.flatMap((block) => lineOf(block, maxResult))].join('\n');
 }
 
 function lineOf(block: ContentBlock, longest: number): readonly string[] {
@@ -26,7 +26,7 @@ function lineOf(block: ContentBlock, longest: number): readonly string[] {
     case 'text':
       return [withoutMiddle(block.val, longest)];
     case 'tool-call':
-      return [`(calls ${block.val.name} with ${withoutMiddle(block.val.input, longestResult)})`];
+      return [`(calls ${block.val.name} with ${withoutMiddle(block.val.input, maxResult)})`];
     case 'thinking':
       return [];
   }

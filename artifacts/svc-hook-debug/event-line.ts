@@ -2,8 +2,8 @@
 
 import { wellFormed } from '@svc/guest/text.ts';
 
-const longestText = 2_000;
-const longestList = 100;
+const maxText = 2_000;
+const maxList = 100;
 
 /** An event as one line of JSON: its name, then its fields in the spelling of the wire. Long texts and lists are cut and say so. */
 export function eventLine(event: string, fields: object): string {
@@ -18,14 +18,14 @@ function shown(value: unknown): unknown {
 }
 
 function shownText(text: string): string {
-  if (text.length <= longestText) return text;
-  return wellFormed(`${text.slice(0, longestText)}… (${text.length - longestText} more characters)`);
+  if (text.length <= maxText) return text;
+  return wellFormed(`${text.slice(0, maxText)}… (${text.length - maxText} more characters)`);
 }
 
 /** The newest of a list, such as a conversation, is at its end. */
 function shownList(list: readonly unknown[]): readonly unknown[] {
-  const items = list.slice(-longestList).map(shown);
-  return list.length <= longestList ? items : [`… (${list.length - longestList} before)`, ...items];
+  const items = list.slice(-maxList).map(shown);
+  return list.length <= maxList ? items : [`… (${list.length - maxList} before)`, ...items];
 }
 
 function snakeCase(key: string): string {

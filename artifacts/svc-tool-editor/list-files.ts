@@ -6,7 +6,7 @@ import { FileFault, shown, type FileTree } from './file-tree.ts';
 import { walk, type WalkedEntry } from './walk.ts';
 
 /** Most entries that one call returns. */
-export const longestList = 1000;
+export const maxList = 1000;
 
 /** `list`: one path a line, in order, a directory ending in `/` and a symbolic link in `@`. */
 export function listFiles(tree: FileTree, args: EditArguments): ToolOutput {
@@ -16,8 +16,8 @@ export function listFiles(tree: FileTree, args: EditArguments): ToolOutput {
   if (found.kind !== 'directory') throw new FileFault(`${path} is not a directory; use read`);
   const lines: string[] = [];
   for (const entry of walk(tree, path, args.flag('recursive'))) {
-    if (lines.length === longestList) {
-      return passed([...lines, `[cut after ${longestList} entries; list a directory below]`].join('\n'), true);
+    if (lines.length === maxList) {
+      return passed([...lines, `[cut after ${maxList} entries; list a directory below]`].join('\n'), true);
     }
     lines.push(line(entry));
   }

@@ -4,9 +4,9 @@ import { passed, type ToolOutput } from '@svc/guest/tool.ts';
 import type { EditArguments } from './edit-arguments.ts';
 import { FileFault, type FileTree } from './file-tree.ts';
 import { readText } from './text-file.ts';
-import { checkTarget, encoded, longestWrite } from './write-file.ts';
+import { checkTarget, encoded, maxWrite } from './write-file.ts';
 
-const mostLinesNamed = 10;
+const maxLinesNamed = 10;
 
 /** `patch`: one exact piece of text is replaced, or with `all` each of its occurrences. */
 export function patchFile(tree: FileTree, args: EditArguments): ToolOutput {
@@ -15,7 +15,7 @@ export function patchFile(tree: FileTree, args: EditArguments): ToolOutput {
   const newText = args.text('new_text');
   if (oldText === '') throw new FileFault('old_text is empty; use write for a new file');
   if (oldText === newText) throw new FileFault('old_text and new_text are the same');
-  const text = readText(tree, path, longestWrite);
+  const text = readText(tree, path, maxWrite);
   checkTarget(tree, path);
   const pieces = text.split(oldText);
   const matches = pieces.length - 1;
@@ -45,8 +45,8 @@ function linesOfMatches(pieces: readonly string[], oldText: string): readonly nu
 }
 
 function atLines(lines: readonly number[]): string {
-  const named = lines.slice(0, mostLinesNamed).join(', ');
-  return `at line${lines.length === 1 ? '' : 's'} ${named}${lines.length > mostLinesNamed ? ' and more' : ''}`;
+  const named = lines.slice(0, maxLinesNamed).join(', ');
+  return `at line${lines.length === 1 ? '' : 's'} ${named}${lines.length > maxLinesNamed ? ' and more' : ''}`;
 }
 
 function hint(text: string, oldText: string): string {

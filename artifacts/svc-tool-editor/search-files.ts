@@ -8,7 +8,7 @@ import { walk } from './walk.ts';
 
 /** Bounds of one search. */
 export const searchLimits = { results: 200, fileBytes: 2 * 1024 * 1024, totalBytes: 64 * 1024 * 1024, entries: 50_000 };
-const longestLine = 300;
+const maxLine = 300;
 
 type LineTest = (line: string) => boolean;
 
@@ -93,9 +93,7 @@ class Search {
         this.#stopped = `${searchLimits.results} matches`;
         return;
       }
-      this.#results.push(
-        `${path}:${index + 1}: ${bare.length > longestLine ? `${bare.slice(0, longestLine)}…` : bare}`,
-      );
+      this.#results.push(`${path}:${index + 1}: ${bare.length > maxLine ? `${bare.slice(0, maxLine)}…` : bare}`);
     }
   }
 

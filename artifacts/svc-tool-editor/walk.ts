@@ -2,7 +2,7 @@
 
 import { FileFault, joined, type EntryKind, type FileTree, type TreeEntry } from './file-tree.ts';
 
-const mostEntriesOfDirectory = 100_000;
+const maxEntriesOfDirectory = 100_000;
 
 export interface WalkedEntry {
   readonly path: string;
@@ -16,7 +16,7 @@ export interface WalkedEntry {
  * Throws `FileFault` when the directory itself cannot be listed; one below it is passed over with its fault.
  */
 export function* walk(tree: FileTree, directory: string, recursive: boolean): Generator<WalkedEntry, void, void> {
-  yield* entriesOf(tree, directory, tree.list(directory, mostEntriesOfDirectory), recursive);
+  yield* entriesOf(tree, directory, tree.list(directory, maxEntriesOfDirectory), recursive);
 }
 
 function* entriesOf(
@@ -35,7 +35,7 @@ function* entriesOf(
 
 function contents(tree: FileTree, path: string): readonly TreeEntry[] | FileFault {
   try {
-    return tree.list(path, mostEntriesOfDirectory);
+    return tree.list(path, maxEntriesOfDirectory);
   } catch (error) {
     if (error instanceof FileFault) return error;
     throw error;

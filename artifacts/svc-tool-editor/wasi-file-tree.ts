@@ -9,7 +9,7 @@ import { FileFault, joined, parentOf, shown, type EntryKind, type FileTree, type
 
 const follow = { symlinkFollow: true };
 const stay = { symlinkFollow: false };
-const mostTemporaryNames = 16;
+const maxTemporaryNames = 16;
 
 interface Place {
   readonly root: Descriptor;
@@ -177,7 +177,7 @@ function createTemporary(root: Descriptor, directory: string): { readonly file: 
     try {
       return { file: root.openAt(stay, path, { create: true, exclusive: true }, { write: true }), path };
     } catch (error) {
-      if (payloadOf(error) !== 'exist' || number === mostTemporaryNames) throw error;
+      if (payloadOf(error) !== 'exist' || number === maxTemporaryNames) throw error;
     }
   }
 }

@@ -6,7 +6,7 @@ import { FileFault, parentOf, type FileTree } from './file-tree.ts';
 import { sized } from './text-file.ts';
 
 /** Most bytes that one call writes. */
-export const longestWrite: number = 4 * 1024 * 1024;
+export const maxWrite: number = 4 * 1024 * 1024;
 
 /** `write`: the file holds the content afterwards, or is as it was. Directories above it are made. */
 export function writeFile(tree: FileTree, args: EditArguments): ToolOutput {
@@ -21,8 +21,8 @@ export function writeFile(tree: FileTree, args: EditArguments): ToolOutput {
 /** The bytes of a text, unless they are more than one call may write. */
 export function encoded(text: string): Uint8Array {
   const bytes = new TextEncoder().encode(text);
-  if (bytes.length <= longestWrite) return bytes;
-  throw new FileFault(`the content is larger than the limit of ${sized(longestWrite)}`);
+  if (bytes.length <= maxWrite) return bytes;
+  throw new FileFault(`the content is larger than the limit of ${sized(maxWrite)}`);
 }
 
 /** Whether the file is still to be made; a link is refused, because putting a file in its place would not change what it names. */

@@ -12,7 +12,7 @@ const place = resolve(process.argv[2] ?? here);
 const home = join(place, '.svc', 'home');
 const env = { PATH: process.env['PATH'], HOME: home };
 const children = ['word-counter', 'shouter'];
-const longestMs = 60_000;
+const maxMs = 60_000;
 
 /** The first line that a program prints. */
 async function firstLine(program) {
@@ -58,7 +58,7 @@ async function* framesOf(url, signal) {
 /** Shows what the lead does until its own task and both completions are over. */
 async function follow(url) {
   let over = 0;
-  for await (const { event, data } of framesOf(url, AbortSignal.timeout(longestMs))) {
+  for await (const { event, data } of framesOf(url, AbortSignal.timeout(maxMs))) {
     if (event === 'artifact') {
       const { tool_name: tool, content } = data.artifact;
       // The markers show the model what others wrote.

@@ -79,7 +79,7 @@ async function stall({ ask, lines, told, cwd }: Stalling): Promise<{ readonly an
 }
 
 /** The most that the process ever had in memory. */
-function mostBytes(pid: number): number {
+function maxBytes(pid: number): number {
   return Number(/^VmHWM:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, 'latin1'))?.[1]) * 1024;
 }
 
@@ -100,7 +100,7 @@ it('the session of one that does not read ends where it has more than 64 MiB for
     timeout: 120_000,
     interval: 50,
   });
-  expect(mostBytes(editor.pid)).toBeLessThan(250 * 1024 * 1024);
+  expect(maxBytes(editor.pid)).toBeLessThan(250 * 1024 * 1024);
   editor.lines.resume();
   const why = 'the editor has left more than 67108864 bytes of its messages unread, so its session ends';
   expect(await answer).toMatchObject({ error: { code: -32_603, message: expect.stringContaining(why) } });

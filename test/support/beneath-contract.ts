@@ -27,7 +27,7 @@ import { expect, it, onTestFinished } from 'vitest';
 
 const swapWriter = fileURLToPath(new URL('swap-writer.mjs', import.meta.url));
 /** More than `swaps` are only done until both the directory and the link have been met. */
-const mostRounds = 20_000;
+const maxRounds = 20_000;
 const hasDescriptors = existsSync('/proc/self/fd');
 
 /** A refusal is false, null, an error with a code of the system's or of ours, or a code of a component's. */
@@ -100,7 +100,7 @@ export function directoryContract(name: string, { prepare = () => {}, reach, swa
       onTestFinished(() => void writer.kill('SIGKILL'));
       await once(writer.stdout, 'data');
       const met = { directory: 0, link: 0 };
-      for (let round = 0; round < mostRounds; round += 1) {
+      for (let round = 0; round < maxRounds; round += 1) {
         if (round >= swaps && met.directory > 0 && met.link > 0) break;
         met[(await isMet(() => reach(directory))) ? 'directory' : 'link'] += 1;
       }

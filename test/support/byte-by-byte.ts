@@ -9,7 +9,7 @@ import { staysUp, type StreamedCapsule, useStreamedCapsules } from './streamed-c
 import { makeWorkspace, type Workspace } from './workspace.ts';
 
 /** What a session may take more when a program writes so much byte by byte. A buffer for each piece takes several times as much. */
-const mostMore = 40 * 1024 * 1024;
+const maxMore = 40 * 1024 * 1024;
 
 /** How a program writes so many blanks to its standard output, one by one or all at once, and then the text. */
 const blanks = (bytes: number): string => `
@@ -95,18 +95,18 @@ export function describeByteByByte(mebibytes: number): void {
       async (kind) => {
         const most = async (way: string): Promise<number> => {
           const running = await capsules.from(capsuleOf[kind](way, mebibytes * 1024 * 1024));
-          return await mostMemoryOf(running, way);
+          return await maxMemoryOf(running, way);
         };
         const atOnce = await most('at once');
         const oneByOne = await most('one by one');
-        expect(oneByOne - atOnce).toBeLessThan(mostMore);
+        expect(oneByOne - atOnce).toBeLessThan(maxMore);
       },
     );
   });
 }
 
 /** The most memory that the process of a session has held after its first task, in bytes. */
-async function mostMemoryOf(running: StreamedCapsule, task: string): Promise<number> {
+async function maxMemoryOf(running: StreamedCapsule, task: string): Promise<number> {
   const { frames } = await (await running.submit(task)).untilClosed();
   expect(JSON.stringify(frames)).toContain('written');
   const [, kilobytes] = /^VmHWM:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${running.line.pid}/status`, 'utf8')) ?? [];

@@ -27,7 +27,7 @@ type Line = Extract<TraceEvent, { event_type: 'delegation' }>;
 /** Time that a test moves. Waits between attempts are over at once, and have moved it. */
 class AttemptClock extends FakeClock {
   override after(ms: number, callback: () => void): () => void {
-    if (ms > longestWait) return super.after(ms, callback);
+    if (ms > maxWait) return super.after(ms, callback);
     const cancelTimer = super.after(ms, callback);
     const turn = setImmediate(() => this.advance(ms));
     return () => {
@@ -37,7 +37,7 @@ class AttemptClock extends FakeClock {
   }
 }
 
-const longestWait = 1000;
+const maxWait = 1000;
 
 /** The parent's side of delegation with stand-ins for everything else: real children, a real socket, time that a test moves. */
 export class DelegationsFixture {

@@ -29,7 +29,7 @@ export type {
 } from './library/requests.ts';
 
 /** A capsule that gets messages may run for months. */
-const mostTasks = 1000;
+const maxTasks = 1000;
 
 /** Streams and answers at the end may take a quarter of this, as with `svc run`. */
 const stopWithinMs = 18_000;
@@ -137,7 +137,7 @@ class Run {
     const ended = state === 'completed' || state === 'canceled' ? state : 'failed';
     const error = ended === 'failed' ? this.#redact(failure ?? 'the session ended') : null;
     this.#tasks.push({ id, state: ended, result, error });
-    if (this.#tasks.length > mostTasks) this.#tasks.shift();
+    if (this.#tasks.length > maxTasks) this.#tasks.shift();
   }
 
   #tell(event: CapsuleEvent): void {

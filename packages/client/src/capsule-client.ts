@@ -195,13 +195,13 @@ export class CapsuleClient {
 
   async #read(rest: string, headers: Readonly<Record<string, string>>, signal?: AbortSignal): Promise<CapsuleFile> {
     checkHashing();
-    const { mostFileBytes, idleMs } = this.#door.limits;
+    const { maxFileBytes, idleMs } = this.#door.limits;
     const asked = { method: 'GET', target: resourcesPath + rest, headers, signal } as const;
     const reading = this.#door.ask(asked, async (answer) => {
       if (answer.status !== 200) throw await this.#door.refusal(answer);
       const facts = decodeFileFacts(answer.header);
       if (facts === null) throw new ClientError('bad-answer', 'the answer has not the etag and generation of a file');
-      const bytes = await answer.bytes(mostFileBytes, idleMs);
+      const bytes = await answer.bytes(maxFileBytes, idleMs);
       if ((await sha256Hex(bytes)) === facts.sha256) return { ...facts, bytes };
       throw new ClientError('bad-answer', 'the bytes that came are not those that were announced');
     });

@@ -40,10 +40,10 @@ export async function openStream(
   const headers = { 'content-type': 'application/json', accept: 'text/event-stream', ...resume, ...more };
   const body = encodeJsonRpcRequest(1, method, params);
   const { answer, close } = await door.open({ method: 'POST', target: '/', headers, body, signal });
-  const { idleMs, longestFrame } = door.limits;
+  const { idleMs, maxFrame } = door.limits;
   if (answer.status === 200 && answer.mediaType === 'text/event-stream') {
     const hasEvents = events && answer.header(eventsHeader) === eventsVersion;
-    return { frames: framesIn(heardIn(answer.pieces(idleMs), onHeard), longestFrame), hasEvents, close };
+    return { frames: framesIn(heardIn(answer.pieces(idleMs), onHeard), maxFrame), hasEvents, close };
   }
   try {
     throw answer.status === 200 ? await noStream(door, answer, method) : await door.refusal(answer);
@@ -55,9 +55,9 @@ export async function openStream(
 /** The frames in the bytes of an event stream, in batches as they arrive. Throws `too-large` for a frame that is too long. */
 export async function* framesIn(
   pieces: AsyncIterable<Uint8Array>,
-  longestFrame?: number,
+  maxFrame?: number,
 ): AsyncGenerator<readonly ReceivedFrame[], void> {
-  const reader = new FrameReader(longestFrame);
+  const reader = new FrameReader(maxFrame);
   for await (const piece of pieces) {
     const frames = reader.read(piece);
     if (reader.isTooLong) throw new ClientError('too-large', 'the capsule sent a frame that is too long');

@@ -3,9 +3,9 @@
 import { isHeaderValue } from '@svc/protocol/header-syntax.ts';
 import { parseJsonText } from '@svc/protocol/json-text.ts';
 import { decodeRefusal } from '@svc/protocol/refusal.ts';
-import { mostIndexBytes } from '@svc/protocol/registry-messages.ts';
+import { maxIndexBytes } from '@svc/protocol/registry-messages.ts';
 import { ClientError } from './client-error.ts';
-import { longestTimerMs, type Wait, within } from './wait.ts';
+import { maxTimerMs, type Wait, within } from './wait.ts';
 
 export interface HttpRequest {
   readonly method: 'GET' | 'POST';
@@ -35,16 +35,16 @@ export interface Limits {
   readonly callMs: number;
   /** Limit for silence in a stream or a file. A capsule sends something every 15 seconds unless it is busy. */
   readonly idleMs: number;
-  readonly mostAnswerBytes: number;
+  readonly maxAnswerBytes: number;
   /** Bytes of the index of a registry. */
-  readonly mostIndexBytes: number;
-  readonly mostFileBytes: number;
+  readonly maxIndexBytes: number;
+  readonly maxFileBytes: number;
   /** Characters of one frame. */
-  readonly longestFrame: number;
+  readonly maxFrame: number;
   /** Characters that a watch has read ahead of its caller; it holds one frame whatever its length. */
-  readonly mostAhead: number;
+  readonly maxAhead: number;
   /** Reconnects in a row. A new frame begins the count anew, and so does a connection that stood for 5 seconds, or for `idleMs` where that is less. */
-  readonly mostReconnects: number;
+  readonly maxReconnects: number;
   /** Pause before the first; each waits twice as long as the one before, 5 seconds at most. */
   readonly reconnectMs: number;
 }
@@ -52,12 +52,12 @@ export interface Limits {
 const usualLimits: Limits = {
   callMs: 30_000,
   idleMs: 60_000,
-  mostAnswerBytes: 16 * 1024 * 1024,
-  mostIndexBytes,
-  mostFileBytes: 512 * 1024 * 1024,
-  longestFrame: 128 * 1024 * 1024,
-  mostAhead: 32 * 1024 * 1024,
-  mostReconnects: 8,
+  maxAnswerBytes: 16 * 1024 * 1024,
+  maxIndexBytes,
+  maxFileBytes: 512 * 1024 * 1024,
+  maxFrame: 128 * 1024 * 1024,
+  maxAhead: 32 * 1024 * 1024,
+  maxReconnects: 8,
   reconnectMs: 100,
 };
 
@@ -106,7 +106,7 @@ export interface OpenAnswer {
    */
   pieces(idleMs: number): AsyncGenerator<Uint8Array, void>;
   /** The body, of at most so many bytes: `too-large` for more. */
-  bytes(mostBytes: number, idleMs: number): Promise<Uint8Array<ArrayBuffer>>;
+  bytes(maxBytes: number, idleMs: number): Promise<Uint8Array<ArrayBuffer>>;
 }
 
 const hasScheme = /^[a-z][a-z\d+.-]*:\/\//i;
@@ -185,28 +185,28 @@ export class HttpDoor {
 
   /** An answer of JSON. Throws `refused` for any other status, `too-large` for one that holds too many values to be parsed. */
   async json(asked: Asked, statuses: readonly number[] = [200]): Promise<unknown> {
-    const { mostAnswerBytes } = this.limits;
-    const mostValues = Math.max(usualValues, Math.floor(mostAnswerBytes / bytesOfValue));
-    const parsed = parseJsonText(await this.text(asked, { statuses, mostBytes: mostAnswerBytes }), mostValues);
+    const { maxAnswerBytes } = this.limits;
+    const maxValues = Math.max(usualValues, Math.floor(maxAnswerBytes / bytesOfValue));
+    const parsed = parseJsonText(await this.text(asked, { statuses, maxBytes: maxAnswerBytes }), maxValues);
     if (parsed.kind === 'json') return parsed.value;
     if (parsed.kind === 'too-many')
-      throw new ClientError('too-large', `the answer holds more than ${mostValues} values`);
+      throw new ClientError('too-large', `the answer holds more than ${maxValues} values`);
     throw new ClientError('not-json', `${this.url} did not answer with JSON`);
   }
 
   /** An answer of text, which is whole within `callMs`. Throws `refused` for any other status. */
   async text(
     asked: Asked,
-    { statuses = [200], mostBytes }: { readonly statuses?: readonly number[]; readonly mostBytes: number },
+    { statuses = [200], maxBytes }: { readonly statuses?: readonly number[]; readonly maxBytes: number },
   ): Promise<string> {
     const { callMs = this.limits.callMs } = asked;
     // Applies while `take` runs too; `within` would leave it open.
-    const late = AbortSignal.timeout(Math.min(Math.ceil(callMs), longestTimerMs));
+    const late = AbortSignal.timeout(Math.min(Math.ceil(callMs), maxTimerMs));
     const signal = asked.signal === undefined ? late : AbortSignal.any([asked.signal, late]);
     try {
       return await this.ask({ ...asked, signal }, async (answer) => {
         if (!statuses.includes(answer.status)) throw await this.refusal(answer);
-        return new TextDecoder().decode(await answer.bytes(mostBytes, callMs));
+        return new TextDecoder().decode(await answer.bytes(maxBytes, callMs));
       });
     } catch (error) {
       asked.signal?.throwIfAborted();
@@ -221,7 +221,7 @@ export class HttpDoor {
    */
   async jsonIn(answer: OpenAnswer): Promise<unknown> {
     try {
-      const whole = answer.bytes(longestRefusal, refusalMs);
+      const whole = answer.bytes(maxRefusal, refusalMs);
       const { signal } = answer;
       const parsed = parseJsonText(new TextDecoder().decode(await within(whole, { ms: refusalMs, signal })));
       return parsed.kind === 'json' ? parsed.value : undefined;
@@ -247,7 +247,7 @@ const usualValues = 2 ** 20;
 /** A longer one may hold as many for its length: a listing has five for each file, which take more. */
 const bytesOfValue = 16;
 
-const longestRefusal = 64 * 1024;
+const maxRefusal = 64 * 1024;
 const refusalMs = 2000;
 
 function answerOf(response: HttpResponse, signal: AbortSignal | undefined): OpenAnswer {
@@ -259,9 +259,9 @@ function answerOf(response: HttpResponse, signal: AbortSignal | undefined): Open
     mediaType: (header('content-type') ?? '').split(';', 1)[0]!.trim().toLowerCase(),
     signal,
     pieces,
-    bytes: async (mostBytes, idleMs) => {
-      if (Number(header('content-length') ?? 0) > mostBytes) throw tooLarge(mostBytes);
-      return await gathered(pieces(idleMs), mostBytes);
+    bytes: async (maxBytes, idleMs) => {
+      if (Number(header('content-length') ?? 0) > maxBytes) throw tooLarge(maxBytes);
+      return await gathered(pieces(idleMs), maxBytes);
     },
   };
 }
@@ -281,11 +281,11 @@ async function* piecesOf({ body }: HttpResponse, wait: Wait): AsyncGenerator<Uin
   }
 }
 
-async function gathered(pieces: AsyncIterable<Uint8Array>, mostBytes: number): Promise<Uint8Array<ArrayBuffer>> {
+async function gathered(pieces: AsyncIterable<Uint8Array>, maxBytes: number): Promise<Uint8Array<ArrayBuffer>> {
   let bytes = new Uint8Array(0);
   let length = 0;
   for await (const piece of pieces) {
-    if (length + piece.length > mostBytes) throw tooLarge(mostBytes);
+    if (length + piece.length > maxBytes) throw tooLarge(maxBytes);
     if (length + piece.length > bytes.length) {
       const larger = new Uint8Array(Math.max(2 * bytes.length, length + piece.length));
       larger.set(bytes.subarray(0, length));
@@ -297,8 +297,8 @@ async function gathered(pieces: AsyncIterable<Uint8Array>, mostBytes: number): P
   return bytes.subarray(0, length);
 }
 
-function tooLarge(mostBytes: number): ClientError {
-  return new ClientError('too-large', `the answer is larger than ${mostBytes} bytes`);
+function tooLarge(maxBytes: number): ClientError {
+  return new ClientError('too-large', `the answer is larger than ${maxBytes} bytes`);
 }
 
 type Hashing = typeof globalThis.crypto.subtle;

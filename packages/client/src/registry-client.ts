@@ -38,7 +38,7 @@ export class RegistryClient {
   /** Every version that is published. */
   async index({ signal }: RegistryCall = {}): Promise<readonly IndexObject[]> {
     const asked = { method: 'GET', target: artifactsPath, signal } as const;
-    const reading = decodeIndex(await this.#door.text(asked, { mostBytes: this.#door.limits.mostIndexBytes }));
+    const reading = decodeIndex(await this.#door.text(asked, { maxBytes: this.#door.limits.maxIndexBytes }));
     if (reading.kind === 'index') return reading.objects;
     throw new ClientError('bad-answer', `the index of ${this.#door.url} cannot be understood: ${reading.reason}`);
   }
@@ -54,10 +54,10 @@ export class RegistryClient {
     return await this.#door.ask(asked, async (answer) => {
       if (answer.status === 404) return null;
       if (answer.status !== 200) throw await this.#door.refusal(answer);
-      const { mostFileBytes, idleMs } = this.#door.limits;
+      const { maxFileBytes, idleMs } = this.#door.limits;
       const sha256 = decodeSha256(answer.header(sha256Header));
       if (sha256 === null) throw new ClientError('bad-answer', `${this.#door.url} names no hash of ${name}@${version}`);
-      const bytes = await answer.bytes(mostFileBytes, idleMs);
+      const bytes = await answer.bytes(maxFileBytes, idleMs);
       if ((await sha256Hex(bytes)) === sha256) return { bytes, sha256 };
       throw new ClientError('bad-answer', `${name}@${version} from ${this.#door.url} is not what its hash says`);
     });

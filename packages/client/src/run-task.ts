@@ -135,7 +135,7 @@ async function untilAnswered<Value>(ask: () => Promise<Value>, again: Again): Pr
 
 /** Counts the failures in a row with this one. Throws it if it will not pass by itself, and after as many as a watch retries. */
 function oneMore(failures: number, error: unknown, { limits }: Again): number {
-  if (!isPassing(error) || failures >= limits.mostReconnects) throw error;
+  if (!isPassing(error) || failures >= limits.maxReconnects) throw error;
   return failures + 1;
 }
 

@@ -3,7 +3,7 @@
 import type { EventId } from '@svc/protocol/frames.ts';
 
 /** The number that a capsule keeps for replay (D1 "Replay" 1). */
-const mostKept = 512;
+const maxKept = 512;
 
 /** A frame that came with an id. */
 export interface FrameWithId {
@@ -35,7 +35,7 @@ export class SeenFrames {
 
   /** Another connection begins. */
   reconnect(): void {
-    this.#expected = this.#seen.slice(-mostKept);
+    this.#expected = this.#seen.slice(-maxKept);
     // A replay from 0 leaves out those with id 0 (D1 "Replay" 5).
     this.#begins = 'without zeros';
     this.#isGapTold = false;
@@ -83,7 +83,7 @@ export class SeenFrames {
   }
 
   #keep(frame: SeenFrame): void {
-    if (this.#seen.length === 2 * mostKept) this.#seen = this.#seen.slice(-mostKept);
+    if (this.#seen.length === 2 * maxKept) this.#seen = this.#seen.slice(-maxKept);
     this.#seen.push(frame);
   }
 }

@@ -3,7 +3,7 @@
 import { ClientError } from './client-error.ts';
 
 /** The longest delay setTimeout accepts (about 25 days). */
-export const longestTimerMs: number = 2 ** 31 - 1;
+export const maxTimerMs: number = 2 ** 31 - 1;
 
 export interface Wait {
   /** Infinity waits for ever. */
@@ -16,7 +16,7 @@ export async function within<Value>(promise: Promise<Value>, { ms, signal }: Wai
   let stop = (): void => {};
   const cut = new Promise<never>((_, reject) => {
     const late = new ClientError('timeout', `nothing came for ${ms / 1000} s`);
-    const timer = ms > longestTimerMs ? undefined : setTimeout(() => reject(late), ms);
+    const timer = ms > maxTimerMs ? undefined : setTimeout(() => reject(late), ms);
     const onAbort = (): void => reject(signal?.reason as Error);
     if (signal?.aborted === true) onAbort();
     signal?.addEventListener('abort', onAbort, { once: true });

@@ -39,7 +39,7 @@ export interface WatchOptions {
   readonly events?: boolean;
 }
 
-const longestPauseMs = 5000;
+const maxPauseMs = 5000;
 /** A connection that stood for longer counts as good, whatever it brought. */
 const goodMs = 5000;
 
@@ -53,14 +53,14 @@ export async function* watchCapsule(
   { signal, events = false }: WatchOptions,
   check: () => Promise<void>,
 ): AsyncGenerator<WatchEvent, void> {
-  const { mostReconnects, idleMs, mostAhead } = door.limits;
+  const { maxReconnects, idleMs, maxAhead } = door.limits;
   const seen = new SeenFrames();
   const failures = new Failures(Math.min(idleMs, goodMs));
   let isAgain = false;
   for (let isFirst = true; ; isFirst = false) {
     let cause: unknown;
     const ahead = new ReadAhead((own) => connection(door, seen, { isAgain, events, failures, signal: own }), {
-      most: mostAhead,
+      most: maxAhead,
       signal,
     });
     try {
@@ -78,8 +78,8 @@ export async function* watchCapsule(
     }
     // A reader that was too slow gets the rest on a new connection, and has waited enough.
     if (ahead.isFull) failures.forget();
-    if (failures.count > mostReconnects) {
-      throw new ClientError('lost', `the stream of ${door.url} broke, and ${mostReconnects} more tries failed`, {
+    if (failures.count > maxReconnects) {
+      throw new ClientError('lost', `the stream of ${door.url} broke, and ${maxReconnects} more tries failed`, {
         cause,
       });
     }
@@ -132,7 +132,7 @@ class Failures {
 
 /** The pause in milliseconds after so many failures in a row. */
 export function pauseBeforeReconnect(failures: number, { reconnectMs }: Limits): number {
-  return Math.min(reconnectMs * 2 ** (failures - 1), longestPauseMs);
+  return Math.min(reconnectMs * 2 ** (failures - 1), maxPauseMs);
 }
 
 /** What a gateway answers while the capsule behind it cannot be reached. */

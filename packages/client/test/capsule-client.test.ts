@@ -20,7 +20,7 @@ import {
   text,
 } from './fake-capsule.ts';
 
-const quick = { reconnectMs: 1, callMs: 2000, idleMs: 2000, mostReconnects: 3 };
+const quick = { reconnectMs: 1, callMs: 2000, idleMs: 2000, maxReconnects: 3 };
 
 async function all(events: AsyncIterable<WatchEvent>): Promise<unknown[]> {
   const seen: unknown[] = [];
@@ -145,7 +145,7 @@ describe('a watch', () => {
         else setTimeout(() => (index % 2 === 0 ? watcher.cut() : watcher.response.end()), 600);
       },
     });
-    const limits = { ...quick, mostReconnects: 1, idleMs: 400 };
+    const limits = { ...quick, maxReconnects: 1, idleMs: 400 };
     const client = new CapsuleClient({ url: capsule.url, limits });
     expect(await all(client.watch())).toEqual(['connected', 'again', 'again', 'again', 'again', 'closed']);
   });
@@ -208,7 +208,7 @@ describe('a watch', () => {
     ['another beginning', 'bad-answer', (): string => text(1n, 'a')],
   ])('ends for %s: %s', async (_name, code, written) => {
     const capsule = await FakeCapsule.open({ watch: (watcher) => watcher.write(written()) });
-    const client = new CapsuleClient({ url: capsule.url, limits: { ...quick, longestFrame: 1_000_000 } });
+    const client = new CapsuleClient({ url: capsule.url, limits: { ...quick, maxFrame: 1_000_000 } });
     await expect(all(client.watch())).rejects.toMatchObject({ code });
     expect(capsule.watchers).toHaveLength(1);
   });
@@ -509,7 +509,7 @@ describe('a call', () => {
     ['is too large', `"${'x'.repeat(3000)}"`, 'too-large'],
   ])('fails when the answer %s', async (_name, body, code) => {
     const capsule = await FakeCapsule.open({ other: (_request, response) => response.end(body) });
-    const client = new CapsuleClient({ url: capsule.url, limits: { ...quick, mostAnswerBytes: 2000 } });
+    const client = new CapsuleClient({ url: capsule.url, limits: { ...quick, maxAnswerBytes: 2000 } });
     await expect(client.files()).rejects.toMatchObject({ code });
   });
 
@@ -525,7 +525,7 @@ describe('a call', () => {
   it('takes as many files as a raised limit has room for', async () => {
     const listing = listingOf(220_000);
     const capsule = await FakeCapsule.open({ other: (_request, response) => response.end(listing) });
-    const limits = { ...quick, callMs: 20_000, mostAnswerBytes: 20_000_000 };
+    const limits = { ...quick, callMs: 20_000, maxAnswerBytes: 20_000_000 };
     const client = new CapsuleClient({ url: capsule.url, limits });
     expect((await client.files()).files).toHaveLength(220_000);
   });

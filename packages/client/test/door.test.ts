@@ -9,7 +9,7 @@ import { RefereeClient } from '@svc/client/referee-client.ts';
 import { RegistryClient } from '@svc/client/registry-client.ts';
 import { FakeCapsule } from './fake-capsule.ts';
 
-const quick = { reconnectMs: 1, callMs: 2000, idleMs: 2000, mostReconnects: 3 };
+const quick = { reconnectMs: 1, callMs: 2000, idleMs: 2000, maxReconnects: 3 };
 
 describe('a header', () => {
   const secret = 'TOP\nSECRET';
@@ -85,8 +85,8 @@ it('an index is as long as the limits have it', async () => {
   const capsule = await FakeCapsule.open({ other: (_request, response) => response.end(`[${version}]`) });
   const index = async (limits: object): Promise<unknown> =>
     await new RegistryClient({ url: capsule.url, limits: { ...quick, ...limits } }).index();
-  expect(await index({ mostAnswerBytes: 10 })).toHaveLength(1);
-  await expect(index({ mostIndexBytes: 60 })).rejects.toMatchObject({ code: 'too-large' });
+  expect(await index({ maxAnswerBytes: 10 })).toHaveLength(1);
+  await expect(index({ maxIndexBytes: 60 })).rejects.toMatchObject({ code: 'too-large' });
 });
 
 describe('a signal that is aborted while a refusal is read', () => {

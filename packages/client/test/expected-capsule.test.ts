@@ -4,7 +4,7 @@ import { CapsuleClient } from '@svc/client/capsule-client.ts';
 import type { ClientError } from '@svc/client/client-error.ts';
 import { acknowledgement, FakeCapsule, status, taskId, taskObject, text } from './fake-capsule.ts';
 
-const quick = { reconnectMs: 1, callMs: 2000, idleMs: 2000, mostReconnects: 3 };
+const quick = { reconnectMs: 1, callMs: 2000, idleMs: 2000, maxReconnects: 3 };
 const other = { code: 'another-capsule', message: expect.stringContaining('is ses_2, not ses_1') };
 
 /** A client that expects the first session of those that a capsule's cards name one after the other, the last for ever. */

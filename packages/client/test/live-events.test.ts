@@ -5,7 +5,7 @@ import { JsonRpcFault } from '@svc/protocol/json-rpc.ts';
 import { encodeLiveEvent } from '@svc/protocol/live-events.ts';
 import { acknowledgement, closed, FakeCapsule, snapshot, status, taskId, taskObject } from './fake-capsule.ts';
 
-const quick = { reconnectMs: 1, callMs: 2000, idleMs: 2000, mostReconnects: 3 };
+const quick = { reconnectMs: 1, callMs: 2000, idleMs: 2000, maxReconnects: 3 };
 const started = encodeLiveEvent({ event: 'task_started', taskId, attempt: 1 });
 
 /** What a watch gives, in short. */

@@ -6,7 +6,7 @@ import { CapsuleClient } from '@svc/client/capsule-client.ts';
 import type { WatchEvent } from '@svc/client/watch-capsule.ts';
 import { acknowledgement, closed, FakeCapsule, gap, status, taskObject, text, type Watcher } from './fake-capsule.ts';
 
-const quick = { reconnectMs: 1, callMs: 10_000, idleMs: 10_000, mostReconnects: 3 };
+const quick = { reconnectMs: 1, callMs: 10_000, idleMs: 10_000, maxReconnects: 3 };
 
 /** What came: the id of each frame, and what else there was but the connections. */
 function brief(event: WatchEvent): readonly string[] {
@@ -53,7 +53,7 @@ describe('a watch whose events are taken slowly', () => {
     const capsule = await FakeCapsule.open({
       watch: (watcher, index) => watcher.write(acknowledgement + (index === 0 ? first : others)),
     });
-    const events = new CapsuleClient({ url: capsule.url, limits: { ...quick, mostAhead: 20_000 } }).watch();
+    const events = new CapsuleClient({ url: capsule.url, limits: { ...quick, maxAhead: 20_000 } }).watch();
     await events.next();
     return [events, capsule.watchers[0]!];
   }
@@ -111,7 +111,7 @@ it('a run whose frames are taken slowly asks what became of the task once it has
       return taskObject({ state: 'submitted' });
     },
   });
-  const limits = { ...quick, mostAhead: 20_000 };
+  const limits = { ...quick, maxAhead: 20_000 };
   const run = new CapsuleClient({ url: capsule.url, limits }).run('do it');
   let next = await run.next();
   const { response } = capsule.watchers[0]!;

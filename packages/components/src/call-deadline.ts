@@ -2,7 +2,7 @@
 
 import type { Clock } from '@svc/kit/clock.ts';
 import { systemClock } from '@svc/kit/system-clock.ts';
-import { longestTimerMs } from '@svc/kit/units.ts';
+import { maxTimerMs } from '@svc/kit/units.ts';
 
 type DeadlineClock = Pick<Clock, 'monotonicMs' | 'after'>;
 
@@ -29,7 +29,7 @@ export class CallDeadline {
     const look = (): void => {
       this.#lastLook = setImmediate(this.#onPassed);
     };
-    this.#cancelTimer = this.#clock.after(Math.min(longestTimerMs, Math.max(0, this.#leftMs)), look);
+    this.#cancelTimer = this.#clock.after(Math.min(maxTimerMs, Math.max(0, this.#leftMs)), look);
   }
 
   pause(): void {

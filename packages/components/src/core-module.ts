@@ -77,7 +77,7 @@ const isShared = 0x02;
 const is64Bit = 0x04;
 const hasPageSize = 0x08;
 /** In one module. */
-const mostOfAKind = 1_000;
+const maxOfAKind = 1_000;
 
 interface Limits {
   readonly flags: number;
@@ -109,7 +109,7 @@ export interface CoreModuleShape {
   readonly globals: number;
   readonly functions: number;
   /** In bytes. */
-  readonly longestFunction: number;
+  readonly maxFunction: number;
 }
 
 /**
@@ -128,7 +128,7 @@ export function readCoreModule(bytes: Uint8Array): CoreModuleShape {
     tables: [] as TableType[],
     globals: 0,
     functions: 0,
-    longestFunction: 0,
+    maxFunction: 0,
   };
   while (!reader.done) {
     const start = reader.at;
@@ -137,7 +137,7 @@ export function readCoreModule(bytes: Uint8Array): CoreModuleShape {
     let defines: readonly (MemoryType | TableType)[] = [];
     if (id === sectionIds.types) checkTypes(body);
     else if (id === sectionIds.functions) shape.functions += new WasmReader(body).count();
-    else if (id === sectionIds.code) shape.longestFunction = longestOf(body);
+    else if (id === sectionIds.code) shape.maxFunction = maxOf(body);
     else if (id === sectionIds.globals) shape.globals += new WasmReader(body).count();
     else if (id === sectionIds.tables) shape.tables.push(...(defines = readAll(body, 'table', readTable)));
     else if (id === sectionIds.memories) shape.memories.push(...(defines = readAll(body, 'memory', readMemory)));
@@ -147,7 +147,7 @@ export function readCoreModule(bytes: Uint8Array): CoreModuleShape {
 }
 
 /** There may be a million: without a `WasmReader`, and what is malformed is left to the engine. */
-function longestOf(code: Uint8Array): number {
+function maxOf(code: Uint8Array): number {
   let longest = 0;
   let at = 0;
   const next = (): number => {
@@ -189,7 +189,7 @@ function readAll<Type>(body: Uint8Array, what: 'memory' | 'table', read: (reader
   const count = reader.count();
   const all = what === 'memory' ? 'memories' : 'tables';
   if (count > body.length / 2) throw new MalformedWasm(`its ${what} section is shorter than its ${all}`);
-  if (count > mostOfAKind) throw new MalformedWasm(`it has ${count} ${all}`);
+  if (count > maxOfAKind) throw new MalformedWasm(`it has ${count} ${all}`);
   const types = Array.from({ length: count }, () => read(reader));
   if (!reader.done) throw new MalformedWasm(`its ${what} section is longer than its ${all}`);
   return types;

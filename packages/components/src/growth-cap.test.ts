@@ -120,14 +120,14 @@ describe('the memory cap', () => {
   it('returns a module without a memory untouched', () => {
     const module = Uint8Array.from(header);
     const modules = [{ bytes: module, grows: false }];
-    expect(capGrowth([module], page)).toEqual({ kind: 'capped', modules, longestFunction: 0 });
+    expect(capGrowth([module], page)).toEqual({ kind: 'capped', modules, maxFunction: 0 });
   });
 
   it('says how long the longest function of any module is', () => {
     const body = (size: number): number[] => leb(size).concat(Array<number>(size).fill(0xff));
     const bodies = (...sizes: number[]): Uint8Array =>
       Uint8Array.from([...header, ...section(10, leb(sizes.length).concat(...sizes.map(body)))]);
-    expect(capGrowth([bodies(3, 20_000, 5), bodies(), bodies(128)], page)).toMatchObject({ longestFunction: 20_000 });
+    expect(capGrowth([bodies(3, 20_000, 5), bodies(), bodies(128)], page)).toMatchObject({ maxFunction: 20_000 });
   });
 
   it('comes to an end in functions that are shorter than they say', () => {

@@ -24,7 +24,7 @@ const hasMaximum = 0x01n;
 const most = { modules: 1_000, memories: 100, tables: 1_000, globals: 100_000, functions: 1_000_000 } as const;
 
 export type CapOutcome =
-  | { readonly kind: 'capped'; readonly modules: readonly CappedModule[]; readonly longestFunction: number }
+  | { readonly kind: 'capped'; readonly modules: readonly CappedModule[]; readonly maxFunction: number }
   /** `reason` is a clause: `it needs 20480 KiB of memory and may have 16384 KiB`. */
   | { readonly kind: 'refused'; readonly reason: string };
 
@@ -54,7 +54,7 @@ export function capGrowth(modules: readonly Uint8Array[], maxBytes: number): Cap
   const maxima = shareOut(memories, tables, allowed - initial);
   return {
     kind: 'capped',
-    longestFunction: Math.max(0, ...shapes.map(({ longestFunction }) => longestFunction)),
+    maxFunction: Math.max(0, ...shapes.map(({ maxFunction }) => maxFunction)),
     modules: shapes.map((shape, index) => ({
       bytes: rewrite(modules[index] ?? new Uint8Array(), shape, maxima),
       grows: shape.memories.length > 0 || shape.tables.some((table) => (maxima.get(table) ?? 0n) > 0n),

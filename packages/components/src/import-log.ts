@@ -16,11 +16,11 @@ export type LoggedOutcome = { readonly ok: LoggedValue } | { readonly err: Logge
 export type ImportLogEntry = readonly [string, readonly LoggedValue[], LoggedOutcome];
 
 /** What one call of a component is answered is kept up to this many characters: a reader holds the whole log in memory. */
-export const longestImportLog: number = 2 * 1024 * 1024;
+export const maxImportLog: number = 2 * 1024 * 1024;
 
 /** Reads a log; null for a text that is not a log, or is longer than one is kept. */
 export function parseImportLog(text: string): readonly ImportLogEntry[] | null {
-  if (text.length > longestImportLog) return null;
+  if (text.length > maxImportLog) return null;
   let json: unknown;
   try {
     json = JSON.parse(text);

@@ -14,17 +14,17 @@ const lengthSpace = Buffer.alloc(lengthBytes);
 /** What V8's serialization begins with; JSON never does. */
 const serializedMark = 0xff;
 /** Values in a message, and characters in their texts and names, up to which JSON is tried. */
-const mostShortValues = 64;
-const mostShortCharacters = 4_096;
+const maxShortValues = 64;
+const maxShortCharacters = 4_096;
 /** More than any of those takes with every character escaped. */
-const longestJsonBytes = 64 * 1024;
+const maxJsonBytes = 64 * 1024;
 
 /**
  * What may be in a message: plain objects, arrays, strings, numbers, big integers, bytes, `undefined`. Short ones that JSON carries unchanged are
  * JSON, which takes a fifth of the time; all others are V8's serialization.
  */
 export function encodeMessage(message: unknown): Buffer {
-  return isShortJson(message, { values: mostShortValues, characters: mostShortCharacters })
+  return isShortJson(message, { values: maxShortValues, characters: maxShortCharacters })
     ? jsonBytes(JSON.stringify(message))
     : serializedBytes(message);
 }
@@ -88,7 +88,7 @@ function serializedBytes(message: unknown): Buffer {
 
 /** The value of a message without its length. Bytes in it are views of `body`. Throws when `body` is no such value. */
 export function decodeBody(body: Buffer): unknown {
-  if (body[0] !== serializedMark) return JSON.parse(body.toString('utf8', 0, longestJsonBytes));
+  if (body[0] !== serializedMark) return JSON.parse(body.toString('utf8', 0, maxJsonBytes));
   const deserializer = new DefaultDeserializer(body);
   deserializer.readHeader();
   return deserializer.readValue();

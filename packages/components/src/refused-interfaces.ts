@@ -50,8 +50,8 @@ export const buildForWasi02 = 'build it for WASI 0.2, which in Rust is the targe
 const versioned = /^([a-z][a-z0-9-]*:[a-z][a-z0-9-]*)\/[^@]+@(.+)$/;
 const released = /^\d{1,9}\.\d{1,9}\.\d{1,9}$/;
 /** The most characters of a name in a refusal: the component wrote the name. */
-const longestName = 200;
-const mostNames = 5;
+const maxName = 200;
+const maxNames = 5;
 
 /**
  * Looks at all that a component imports and exports, with versions (`svc:text/chunks@0.1.0`), and returns null when this host has its packages in
@@ -64,12 +64,12 @@ export function refusedVersions({ imports, exports }: ExternNames): InterfaceRef
     if (offer === undefined) continue;
     if (isWasi03(name)) {
       if (alsoOfWasi03.has(withoutVersion(name)) && released.test(found)) continue;
-      const shown = name.slice(0, longestName);
+      const shown = name.slice(0, maxName);
       return { reason: `it is built for ${shown}, and this svc has WASI 0.2`, hint: buildForWasi02 };
     }
     const { newest, oldest, laterPatches = false } = offer;
     const has = oldest === newest ? newest : `${oldest} to ${newest}`;
-    const reason = `it is built for ${name.slice(0, longestName)}, and this svc has ${owner} ${has}`;
+    const reason = `it is built for ${name.slice(0, maxName)}, and this svc has ${owner} ${has}`;
     const isReleased = released.test(found);
     const isPatch = isReleased && laterPatches && withoutPatch(found) === withoutPatch(newest);
     if (!isReleased || (!isPatch && compareVersions(found, newest) > 0)) {
@@ -93,8 +93,8 @@ export function refusedImports(called: readonly string[], names: readonly string
   const missing = called.filter((name) => !offeredInterfaces.has(name));
   if (missing.length === 0) return null;
   const spelt = missing
-    .slice(0, mostNames)
-    .map((name) => (names.find((known) => withoutVersion(known) === name) ?? name).slice(0, longestName));
+    .slice(0, maxNames)
+    .map((name) => (names.find((known) => withoutVersion(known) === name) ?? name).slice(0, maxName));
   const others = missing.length - spelt.length;
   const listed = `${spelt.join(', ')}${others === 0 ? '' : ` and ${others} more`}`;
   return {

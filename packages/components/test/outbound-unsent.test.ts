@@ -9,7 +9,7 @@ import type { RemoteAnswers } from '../src/outbound/remote-messages.ts';
 
 const megabyte = 1024 * 1024;
 /** More than the two buffers of a connection hold. */
-const mostTaken = 48;
+const maxTaken = 48;
 
 interface Deaf {
   readonly port: number;
@@ -81,14 +81,14 @@ it('OutboundHttp waits with a body whose server takes nothing, however often it 
     seen.taken += 1;
     seen.isWaiting = false;
   };
-  while (!seen.isWaiting && seen.taken <= mostTaken) {
+  while (!seen.isWaiting && seen.taken <= maxTaken) {
     void write();
     server.say('byte');
     await answered(http, exchange);
     await http.answer({ operation: 'read', exchange, wait: true });
     await new Promise((resolve) => void setImmediate(resolve));
   }
-  expect(seen.taken).toBeLessThanOrEqual(mostTaken);
+  expect(seen.taken).toBeLessThanOrEqual(maxTaken);
 });
 
 it('OutboundHttp fails a body that waits for a server whose answer has ended', async () => {
@@ -96,7 +96,7 @@ it('OutboundHttp fails a body that waits for a server whose answer has ended', a
   const { http, exchange } = await openTo(server.port);
   server.say('end');
   let answer: unknown = { kind: 'accepted' };
-  for (let taken = 0; taken <= mostTaken && isAccepted(answer); taken += 1) {
+  for (let taken = 0; taken <= maxTaken && isAccepted(answer); taken += 1) {
     answer = await http.answer({ operation: 'write', exchange, bytes: new Uint8Array(megabyte) });
   }
   expect(answer).toEqual({ kind: 'failed', error: { tag: 'connection-write-timeout' } });

@@ -11,7 +11,7 @@ import { fixtureCache } from '../../../test/support/warm-home.ts';
 
 const granted = 32 * 1024 * 1024;
 /** The most memory of the process: the engine, the script that links a component and its code, and what is granted. */
-const mostResidentMegabytes = 220;
+const maxResidentMegabytes = 220;
 const workdir = temporaryFolder();
 let host: ComponentHost;
 let tool: Component;
@@ -56,7 +56,7 @@ describe('the host', { timeout: compileTimeoutMs }, () => {
       message: 'the component made the host keep more for it than its limit on memory allows',
     });
     expect(peak).toBeGreaterThan(30);
-    expect(peak).toBeLessThan(mostResidentMegabytes);
+    expect(peak).toBeLessThan(maxResidentMegabytes);
     expect(await order(tool, { op: 'echo', still: 'here' })).toBe('{"still":"here"}');
   });
 

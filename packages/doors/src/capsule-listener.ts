@@ -127,7 +127,7 @@ interface OpenDoor {
   readonly doors: Doors | null;
 }
 
-const mostEarly = 64;
+const maxEarly = 64;
 
 /** Hands the door on without a promise once it is open, which is what nearly every request meets. */
 class ReadyDoor {
@@ -157,7 +157,7 @@ class ReadyDoor {
   /** Recorded as soon as there is a record; a launch that fails has none. */
   refused(path: string, refusal: HttpRefusal): void {
     if (this.#open !== null) this.#open.resources.refused(path, refusal);
-    else if (this.#early.length < mostEarly) this.#early.push({ path, refusal });
+    else if (this.#early.length < maxEarly) this.#early.push({ path, refusal });
     else {
       const more = this.#more.get(refusal.code)?.count ?? 0;
       this.#more.set(refusal.code, { refusal, count: more + 1 });

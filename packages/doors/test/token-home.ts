@@ -26,7 +26,7 @@ export class TokenHome {
   readonly shown: string[] = [];
   now = 1_800_000_000_000;
   /** How long it may take until a token that has ended is noticed. */
-  longestWaitMs = 0;
+  maxWaitMs = 0;
 
   constructor() {
     mkdirSync(join(this.folder, '.svc'), { mode: 0o700 });
@@ -63,7 +63,7 @@ export class TokenHome {
         now: () => this.now,
         monotonicMs: () => systemClock.monotonicMs(),
         after: (ms, then) => {
-          this.longestWaitMs = Math.max(this.longestWaitMs, ms);
+          this.maxWaitMs = Math.max(this.maxWaitMs, ms);
           return systemClock.after(ms, then);
         },
       },

@@ -3,7 +3,7 @@
 export type JsonObject = Readonly<Record<string, unknown>>;
 
 /** The engine of guests parses by recursion, and its stack is the component's: to overflow it ends the component. */
-const mostLevels = 500;
+const maxLevels = 500;
 
 /** The parsed value, or `undefined` when `text` is not JSON, or nests deeper than 500 levels. */
 export function parseJson(text: string): unknown {
@@ -18,7 +18,7 @@ export function parseJson(text: string): unknown {
 
 /** Counts brackets outside strings. */
 function nestsTooDeep(text: string): boolean {
-  if (text.length <= mostLevels) return false;
+  if (text.length <= maxLevels) return false;
   let depth = 0;
   let inString = false;
   for (let index = 0; index < text.length; index += 1) {
@@ -27,7 +27,7 @@ function nestsTooDeep(text: string): boolean {
     else if (inString) index += character === '\\' ? 1 : 0;
     else if (character === '[' || character === '{') {
       depth += 1;
-      if (depth > mostLevels) return true;
+      if (depth > maxLevels) return true;
     } else if (character === ']' || character === '}') depth -= 1;
   }
   return false;

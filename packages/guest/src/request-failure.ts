@@ -1,6 +1,6 @@
 /** Says why a request to a server came to nothing, in words for whoever runs the capsule. */
 
-const longestMessage = 400;
+const maxMessage = 400;
 
 export interface RequestFailureDetails {
   /** The same request may succeed if it is sent again. */
@@ -29,10 +29,10 @@ export class RequestFailure extends Error {
 /** `text` on one line, without control characters, cut at 400 characters. */
 export function oneLine(text: string): string {
   const line = text
-    .slice(0, longestMessage * 4)
+    .slice(0, maxMessage * 4)
     .replace(/[\s\p{Cc}]+/gu, ' ')
     .trim();
-  return line.length <= longestMessage ? line : `${line.slice(0, longestMessage)}…`;
+  return line.length <= maxMessage ? line : `${line.slice(0, maxMessage)}…`;
 }
 
 /** An `error-code` of `wasi:http`. */

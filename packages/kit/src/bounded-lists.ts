@@ -2,12 +2,12 @@
 
 import * as z from 'zod/mini';
 
-import { longestList } from '@svc/protocol/json-object.ts';
+import { maxList } from '@svc/protocol/json-object.ts';
 
 /** A list of at most 16,384 items; none of a longer one is looked at. */
 export function listOf<Item extends z.ZodMiniType>(item: Item): z.ZodMiniType<z.output<Item>[]> {
   return z.pipe(
-    z.array(z.unknown()).check(z.maxLength(longestList)),
+    z.array(z.unknown()).check(z.maxLength(maxList)),
     z.array(item) as z.ZodMiniType<z.output<Item>[], unknown[]>,
   );
 }

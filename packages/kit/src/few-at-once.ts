@@ -3,7 +3,7 @@
 import { yieldToLoop } from './yield-to-loop.ts';
 
 /** What waits here is little, and most clients have a place for 256 streams. */
-const mostWaiting = 1024;
+const maxWaiting = 1024;
 
 /** Work that holds much memory while it is done, and ends by itself. */
 export class FewAtOnce {
@@ -17,7 +17,7 @@ export class FewAtOnce {
 
   /** So much waits that nothing more should be begun. */
   get isFull(): boolean {
-    return this.#waiting.length >= mostWaiting;
+    return this.#waiting.length >= maxWaiting;
   }
 
   /** Begins it in a turn of the event loop of its own. */

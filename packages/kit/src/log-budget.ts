@@ -1,7 +1,7 @@
 /** Bounds what the logs of a session hold together. */
 
 /** The most bytes of all logs of a session. Each of them has a limit of its own besides. */
-const mostLogBytes: number = 256 * 1024 * 1024;
+const maxLogBytes: number = 256 * 1024 * 1024;
 
 /**
  * Bounds what a session keeps in its `logs/`: outputs of commands, long answers of servers, what programs behind the driver and tools complain of,
@@ -13,7 +13,7 @@ export class LogBudget {
   #isUsedUp = false;
   #onUsedUp: (() => void) | null = null;
 
-  constructor(maxBytes: number = mostLogBytes) {
+  constructor(maxBytes: number = maxLogBytes) {
     this.maxBytes = maxBytes;
     this.#left = maxBytes;
   }

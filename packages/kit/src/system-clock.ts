@@ -24,7 +24,7 @@ export const systemClock: Clock = {
 const earlyBytes = 512;
 /** Ids are made all the time, and a call of `node:crypto` for each would be a tenth of what a line of a trace costs. */
 const pooledBytes = 4096;
-const mostOfPool = 64;
+const maxOfPool = 64;
 
 /**
  * Random bytes of the kernel. The first come from its device: `node:crypto` asks the same source, and loading it would be a twentieth of a
@@ -36,7 +36,7 @@ export function earlyRandom(device = '/dev/urandom'): (size: number) => Uint8Arr
   return (size) => {
     pool ??= readDevice(device);
     if (size > pool.length) {
-      if (size > mostOfPool) return randomBytes(size);
+      if (size > maxOfPool) return randomBytes(size);
       pool = randomBytes(pooledBytes);
     }
     const taken = pool.subarray(0, size);

@@ -11,9 +11,9 @@ export const durationShape: RegExp = /^(\d+(?:\.\d{1,6})?)(s|m|h)$/;
 export const ageShape: RegExp = /^(\d+(?:\.\d{1,6})?)(s|m|h|d)$/;
 
 /** The longest wait that a timer can hold, in milliseconds: a longer one would fire at once. */
-export const longestTimerMs: number = 2 ** 31 - 1;
+export const maxTimerMs: number = 2 ** 31 - 1;
 /** The same in whole seconds. */
-export const longestWaitSecs = 2_147_483;
+export const maxWaitSecs = 2_147_483;
 
 /** The bytes that a `sizeShape` stands for, without bounds; null for any other text. */
 export function bytesOf(text: string): number | null {

@@ -36,7 +36,7 @@ export interface CompletionRecord extends Completion {
 export const completionFile = 'completion.json';
 
 /** In characters, as in bytes: a longer text is not read. */
-export const longestCompletion: number = 64 * 1024;
+export const maxCompletion: number = 64 * 1024;
 
 /** The completion as a message carries it: compact JSON, keys in the order of the document. */
 export function encodeCompletion(completion: Completion): string {
@@ -88,7 +88,7 @@ export interface DecodedCompletion {
  * object or is longer than a completion may be.
  */
 export function decodeCompletion(text: string): DecodedCompletion | null {
-  if (text.length > longestCompletion) return null;
+  if (text.length > maxCompletion) return null;
   const parsed = parseJsonText(text);
   const fields = parsed.kind === 'json' ? asJsonObject(parsed.value) : null;
   return fields === null ? null : completionOf(fields);

@@ -40,12 +40,12 @@ export type DecodedNotice =
 export type DecodedFrame = DecodedStatus | DecodedArtifact | DecodedChunk | DecodedNotice;
 
 /** In the data of one frame: those that are known hold a dozen, and long texts are one value each. */
-export const mostFrameValues = 32_768;
+export const maxFrameValues = 32_768;
 
 /** A runtime mints its ids, or takes those of its clients up to this length; longer ones are taken for missing. */
-const longestId = 1024;
+const maxId = 1024;
 /** Readers keep these to identify frames: a longer one makes a frame that is not read. */
-const longestTaskId = 256;
+const maxTaskId = 256;
 
 /**
  * What a frame says; null for an event that is not known and for data without what makes the frame worth reading: the state of a status, the
@@ -54,7 +54,7 @@ const longestTaskId = 256;
  */
 export function decodeFrame(received: ReceivedFrame): DecodedFrame | null {
   const frame = frameIn(received);
-  return frame !== null && 'taskId' in frame && frame.taskId.length > longestTaskId ? null : frame;
+  return frame !== null && 'taskId' in frame && frame.taskId.length > maxTaskId ? null : frame;
 }
 
 function frameIn({ event, data }: ReceivedFrame): DecodedFrame | null {
@@ -121,12 +121,12 @@ function decodeChunk(event: DecodedChunk['event'], fields: JsonObject | null): D
 }
 
 function objectIn(data: string): JsonObject | null {
-  const parsed = parseJsonText(data, mostFrameValues);
+  const parsed = parseJsonText(data, maxFrameValues);
   return parsed.kind === 'json' ? asJsonObject(parsed.value) : null;
 }
 
 function idOrNull(value: unknown): string | null {
-  return typeof value === 'string' && value.length <= longestId ? value : null;
+  return typeof value === 'string' && value.length <= maxId ? value : null;
 }
 
 /** `first_available_id` with every digit; null when it is no whole number (D1 "Frame types", `gap`). */

@@ -1,6 +1,6 @@
 /** Reads the live events of a capsule: text as it comes, calls as they begin and end. Writing is in `live-events.ts`. */
 
-import { mostFrameValues } from './decode-frame.ts';
+import { maxFrameValues } from './decode-frame.ts';
 import type { ReceivedFrame } from './frame-reader.ts';
 import { asJsonObject, asStrings, type JsonObject, stringOr, wholeOrNull } from './json-object.ts';
 import { parseJsonText } from './json-text.ts';
@@ -8,12 +8,12 @@ import type { LiveEvent, LiveTask, RetryWaiting, Snapshot, TokenCount } from './
 import type { Question } from './question.ts';
 
 /** Readers keep ids to identify tasks, questions and calls: a longer one makes an event that is not read. */
-const longestId = 1024;
+const maxId = 1024;
 
 /** Characters of data of an event of one task: its longest text takes 64 KiB. */
-const longestData = 256 * 1024;
+const maxData = 256 * 1024;
 /** For a snapshot, which has 100 tasks. */
-const longestSnapshot = 8 * 1024 * 1024;
+const maxSnapshot = 8 * 1024 * 1024;
 
 /**
  * What an event says; null for one that is not known, whose data is too long or no object, or that names no task where it is about one. Any other key that is
@@ -21,8 +21,8 @@ const longestSnapshot = 8 * 1024 * 1024;
  */
 export function decodeLiveEvent({ event, data }: ReceivedFrame): LiveEvent | null {
   if (!known.has(event)) return null;
-  if (data.length > (event === 'snapshot' ? longestSnapshot : longestData)) return null;
-  const parsed = parseJsonText(data, mostFrameValues);
+  if (data.length > (event === 'snapshot' ? maxSnapshot : maxData)) return null;
+  const parsed = parseJsonText(data, maxFrameValues);
   const fields = parsed.kind === 'json' ? asJsonObject(parsed.value) : null;
   if (fields === null) return null;
   if (event === 'snapshot') return decodeSnapshot(fields);
@@ -178,7 +178,7 @@ function tokensIn(fields: JsonObject | null): TokenCount {
 
 function idIn(fields: JsonObject, key: string): string | null {
   const id = fields[key];
-  return typeof id === 'string' && id.length <= longestId ? id : null;
+  return typeof id === 'string' && id.length <= maxId ? id : null;
 }
 
 function textIn(fields: JsonObject, key: string): string {

@@ -10,7 +10,7 @@ export interface ReceivedFrame {
 }
 
 /** Longer frames are refused: what is kept of an endless line has to have an end. */
-export const longestFrame: number = 128 * 1024 * 1024;
+export const maxFrame: number = 128 * 1024 * 1024;
 
 /**
  * From the bytes of one event stream, cut anywhere, to its frames (D1 "Frame format"). Comments and unknown fields are passed over
@@ -18,7 +18,7 @@ export const longestFrame: number = 128 * 1024 * 1024;
  */
 export class FrameReader {
   readonly #decoder = new TextDecoder();
-  readonly #mostCharacters: number;
+  readonly #maxCharacters: number;
   /** The pieces of a line that has not ended. */
   #pieces: string[] = [];
   #endsWithReturn = false;
@@ -29,13 +29,13 @@ export class FrameReader {
   #held = 0;
   #frames: ReceivedFrame[] = [];
 
-  constructor(mostCharacters: number = longestFrame) {
-    this.#mostCharacters = mostCharacters;
+  constructor(maxCharacters: number = maxFrame) {
+    this.#maxCharacters = maxCharacters;
   }
 
   /** A frame was longer than it may be: nothing can be read after it. */
   get isTooLong(): boolean {
-    return this.#held > this.#mostCharacters;
+    return this.#held > this.#maxCharacters;
   }
 
   /** The frames that these bytes complete. */
@@ -92,9 +92,9 @@ export class FrameReader {
 }
 
 /** Shorter values are copied. */
-const longestCopied = 1024;
+const maxCopied = 1024;
 
 /** A value that does not keep in memory all that it was cut from, which engines do for a mere slice, unless it is long itself. */
 function kept(value: string): string {
-  return value.length < longestCopied ? ` ${value}`.slice(1) : value;
+  return value.length < maxCopied ? ` ${value}`.slice(1) : value;
 }

@@ -48,11 +48,11 @@ export function stringOr<Other>(value: unknown, other: Other): string | Other {
 }
 
 /** More items than anything well meant has. */
-export const longestList = 16_384;
+export const maxList = 16_384;
 
 /** A list of at most 16,384 strings; null for anything else. */
 export function asStrings(value: unknown): readonly string[] | null {
-  if (!Array.isArray(value) || value.length > longestList) return null;
+  if (!Array.isArray(value) || value.length > maxList) return null;
   const items = value as unknown[];
   return items.every((item) => typeof item === 'string') ? items : null;
 }
@@ -70,7 +70,7 @@ export function holdsFewItems(value: unknown): boolean {
     const next = pending.pop();
     if (typeof next !== 'object' || next === null || ArrayBuffer.isView(next)) continue;
     if (Array.isArray(next)) items += next.length;
-    if (items > longestList) return false;
+    if (items > maxList) return false;
     for (const each of Object.values(next) as unknown[]) pending.push(each);
   }
   return true;

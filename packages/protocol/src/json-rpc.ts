@@ -74,13 +74,13 @@ export function parseJsonRpcRequest(body: Uint8Array): JsonRpcRequest | JsonRpcR
  */
 export function* readJsonRpcRequest(body: Uint8Array): Generator<void, JsonRpcRequest | JsonRpcRefusedRequest> {
   const read = yield* readJsonBody(body);
-  if (read.kind === 'too-many') return invalid(null, `the body holds more than ${mostBodyValues} values`);
+  if (read.kind === 'too-many') return invalid(null, `the body holds more than ${maxBodyValues} values`);
   return read.kind === 'json' ? requestOf(read.value) : refused(null, new JsonRpcFault('parse-error'));
 }
 
 /** The JSON of a body under the same limits, in the same steps. */
 export function* readJsonBody(body: Uint8Array): Generator<void, JsonText> {
-  return body.length <= briefBody ? parseBrief(body) : yield* readLongJson(body, mostBodyValues);
+  return body.length <= briefBody ? parseBrief(body) : yield* readLongJson(body, maxBodyValues);
 }
 
 function requestOf(value: unknown): JsonRpcRequest | JsonRpcRefusedRequest {
@@ -147,7 +147,7 @@ export function faultText(answer: unknown): string | null {
 /** Shorter ones cannot nest so deep, or hold so much, that reading them would hold up anything else. */
 export const briefBody: number = 16 * 1024;
 /** What a longer one may hold. */
-export const mostBodyValues = 32_768;
+export const maxBodyValues = 32_768;
 
 function parseBrief(body: Uint8Array): JsonText {
   const text = decodeStrictUtf8(body);

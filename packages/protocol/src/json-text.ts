@@ -12,14 +12,14 @@ export type JsonText =
   /** Not looked at further, so perhaps not JSON either. */
   | { readonly kind: 'too-deep' | 'too-many' };
 
-/** Text of an untrusted side as a JSON value, which holds at most `mostValues` values and nests no deeper than `deepest`. */
+/** Text of an untrusted side as a JSON value, which holds at most `maxValues` values and nests no deeper than `deepest`. */
 export function parseJsonText(
   text: string,
-  mostValues: number = Number.POSITIVE_INFINITY,
+  maxValues: number = Number.POSITIVE_INFINITY,
   deepest: number = maxDepth,
 ): JsonText {
   // Before it is parsed: the parser takes seconds for a few megabytes of brackets, and fifty times their size for as many empty objects.
-  const verdict = new JsonShape(mostValues, null, deepest).add(text, 0, text.length);
+  const verdict = new JsonShape(maxValues, null, deepest).add(text, 0, text.length);
   return verdict === 'fits' ? parsedJson(text) : { kind: verdict };
 }
 
@@ -36,9 +36,9 @@ export function parsedJson(text: string): JsonText {
 /** What the brackets and commas of a JSON text say of the value before anything of it is made. */
 export type ShapeVerdict = 'fits' | 'too-deep' | 'too-many';
 
-/** Follows a JSON text, piece by piece, and says when its value would nest too deep or hold more than `mostValues` values. */
+/** Follows a JSON text, piece by piece, and says when its value would nest too deep or hold more than `maxValues` values. */
 export class JsonShape {
-  readonly #mostValues: number;
+  readonly #maxValues: number;
   readonly #quotes: number[] | null;
   readonly #deepest: number;
   #length = 0;
@@ -48,8 +48,8 @@ export class JsonShape {
   #isEscaped = false;
 
   /** `quotes` is given the index of each quote that begins or ends a string, counted from the start of the first piece. */
-  constructor(mostValues = Number.POSITIVE_INFINITY, quotes: number[] | null = null, deepest: number = maxDepth) {
-    this.#mostValues = mostValues;
+  constructor(maxValues = Number.POSITIVE_INFINITY, quotes: number[] | null = null, deepest: number = maxDepth) {
+    this.#maxValues = maxValues;
     this.#quotes = quotes;
     this.#deepest = deepest;
   }
@@ -81,6 +81,6 @@ export class JsonShape {
     }
     [this.#depth, this.#values, this.#inString, this.#isEscaped] = [depth, values, inString, isEscaped];
     this.#length += to - from;
-    return values > this.#mostValues ? 'too-many' : 'fits';
+    return values > this.#maxValues ? 'too-many' : 'fits';
   }
 }

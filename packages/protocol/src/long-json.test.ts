@@ -8,8 +8,8 @@ const mebibyte = 1024 * 1024;
 /** What makes a text long enough for steps and does not change what it says. */
 const room = ' '.repeat(mebibyte);
 
-function read(text: string, mostValues = 32_768): JsonText {
-  const reading = readLongJson(Buffer.from(text), mostValues);
+function read(text: string, maxValues = 32_768): JsonText {
+  const reading = readLongJson(Buffer.from(text), maxValues);
   for (;;) {
     const step = reading.next();
     if (step.done === true) return step.value;

@@ -8,12 +8,12 @@ const stepLength = 1024 * 1024;
 const [backslash, letterU] = [0x5c, 0x75];
 
 /**
- * The value of a JSON text in UTF-8, which may hold `mostValues` values; yields after each step. The value is the one of `JSON.parse`, which takes
+ * The value of a JSON text in UTF-8, which may hold `maxValues` values; yields after each step. The value is the one of `JSON.parse`, which takes
  * tens of milliseconds for ten megabytes of escapes: here each string is parsed by itself, a long one in slices, and the rest of the text afterwards.
  */
-export function* readLongJson(bytes: Uint8Array, mostValues: number): Generator<void, JsonText> {
+export function* readLongJson(bytes: Uint8Array, maxValues: number): Generator<void, JsonText> {
   const quotes: number[] = [];
-  const shape = new JsonShape(mostValues, quotes);
+  const shape = new JsonShape(maxValues, quotes);
   const decode = strictUtf8Pieces();
   let text = '';
   for (let from = 0; from < bytes.length; from += stepLength) {
@@ -23,7 +23,7 @@ export function* readLongJson(bytes: Uint8Array, mostValues: number): Generator<
     const verdict = shape.add(piece, 0, piece.length);
     if (verdict !== 'fits') return { kind: verdict };
     // Each value and each key is at most one string: more quotes than theirs are no JSON, and would fill the list.
-    if (quotes.length > 4 * (mostValues + 1)) return { kind: 'not-json' };
+    if (quotes.length > 4 * (maxValues + 1)) return { kind: 'not-json' };
     text += piece;
     yield;
   }

@@ -18,7 +18,7 @@ export interface RegisterRequest extends SpawnRequest {
   readonly sessionId: string;
 }
 
-export const longestSessionId = 256;
+export const maxSessionId = 256;
 
 const outcomes = ['complete', 'failed'] as const;
 
@@ -45,7 +45,7 @@ export function decodeRegisterRequest(body: unknown): RegisterRequest | null {
   const artifact = decodeSpawnRequest(body);
   const sessionId = asJsonObject(body)?.['session_id'];
   if (artifact === null || typeof sessionId !== 'string') return null;
-  return sessionId !== '' && sessionId.length <= longestSessionId ? { sessionId, ...artifact } : null;
+  return sessionId !== '' && sessionId.length <= maxSessionId ? { sessionId, ...artifact } : null;
 }
 
 export function encodeDeregisterRequest({ outcome, child }: DeregisterRequest): string {
@@ -75,11 +75,11 @@ export function encodeGrant({ approval, name, version, sha256, expiresAtMs }: Gr
 }
 
 /** In characters, as in bytes. */
-export const longestToken: number = 16 * 1024;
+export const maxToken: number = 16 * 1024;
 
 /** Whether a text can be a credential or an approval: it goes into a header, and stands among other lines of a child's standard input. */
 export function isRefereeToken(text: unknown): text is string {
-  return typeof text === 'string' && text.length <= longestToken && /^[\x21-\x7e]+$/.test(text);
+  return typeof text === 'string' && text.length <= maxToken && /^[\x21-\x7e]+$/.test(text);
 }
 
 /** `expiresAtMs` is null where it is no finite number: who asks redeems the approval at once. */

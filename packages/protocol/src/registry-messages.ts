@@ -1,6 +1,6 @@
 /** What the artifact registry and its clients say to each other (D3 "Registry"). */
 
-import { asJsonObject, asStrings, isPair, longestList, oneOf } from './json-object.ts';
+import { asJsonObject, asStrings, isPair, maxList, oneOf } from './json-object.ts';
 import { parseJsonText } from './json-text.ts';
 import { decodePercent } from './strict-utf8.ts';
 
@@ -19,7 +19,7 @@ export function decodeSha256(text: string | undefined): string | null {
 export const signaturesPath = '/v1/signatures';
 
 /** For an archive everywhere: so many Sigstore bundles, none larger. */
-export const signatureLimits = { mostBundles: 16, maxBundleBytes: 64 * 1024 } as const;
+export const signatureLimits = { maxBundles: 16, maxBundleBytes: 64 * 1024 } as const;
 
 export function encodeSignaturesTarget(sha256: string): string {
   return `${signaturesPath}/${sha256}`;
@@ -130,14 +130,14 @@ export type IndexReading =
   | { readonly kind: 'unparsable'; readonly reason: string };
 
 /** The longest index that clients read, in bytes. */
-export const mostIndexBytes: number = 64 * 1024 * 1024;
+export const maxIndexBytes: number = 64 * 1024 * 1024;
 
 /** In an index: a version has a dozen, and takes more than 16 bytes for each. */
-const mostIndexValues = mostIndexBytes / 16;
+const maxIndexValues = maxIndexBytes / 16;
 
-/** The body of `GET /v1/artifacts`, of at most `mostIndexBytes`. One object that is not as D3 has it makes the whole unparsable. */
+/** The body of `GET /v1/artifacts`, of at most `maxIndexBytes`. One object that is not as D3 has it makes the whole unparsable. */
 export function decodeIndex(text: string): IndexReading {
-  const parsed = parseJsonText(text, mostIndexValues);
+  const parsed = parseJsonText(text, maxIndexValues);
   if (parsed.kind === 'not-json') return { kind: 'unparsable', reason: 'it is not JSON' };
   if (parsed.kind !== 'json') return { kind: 'unparsable', reason: 'it holds too much' };
   const { value } = parsed;
@@ -161,7 +161,7 @@ function indexObject(value: unknown): IndexObject | string {
   if (typeof version !== 'string') return '.version';
   if (runtime === null) return '.runtime';
   if (role === null) return '.artifact_runtime';
-  if (!Array.isArray(pairs) || pairs.length > longestList) return '.platforms';
+  if (!Array.isArray(pairs) || pairs.length > maxList) return '.platforms';
   const odd = pairs.findIndex((pair) => !isPair(pair));
   if (odd !== -1) return `.platforms.${odd}`;
   if (description !== null && typeof description !== 'string') return '.description';

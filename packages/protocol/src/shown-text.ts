@@ -6,10 +6,10 @@ export type ShownText =
   | { readonly kind: 'none'; readonly why: string };
 
 /** In characters. */
-export const mostShown: number = 1024 * 1024;
+export const maxShown: number = 1024 * 1024;
 
 export function shownText(text: string): ShownText {
-  return { kind: 'text', text: text.slice(0, mostShown), more: Math.max(0, text.length - mostShown) };
+  return { kind: 'text', text: text.slice(0, maxShown), more: Math.max(0, text.length - maxShown) };
 }
 
 /** Whether a text of a value, in small letters, holds `words`: keys are no texts, nor is what lies deeper than anybody nests. */

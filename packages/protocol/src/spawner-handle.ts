@@ -28,13 +28,13 @@ export type DecodedSpawnerHandle =
   /** `problem` is a clause for a person. */
   | { readonly kind: 'unreadable'; readonly problem: string };
 
-const mostCharacters = 8192;
+const maxCharacters = 8192;
 /** Both ids go into headers as they are. */
 const delegationIdShape = /^dlg_[0-9A-Za-z_-]{1,128}$/;
 
 /** Keys that it does not know are ignored. */
 export function decodeSpawnerHandle(text: string): DecodedSpawnerHandle {
-  if (text.length > mostCharacters) return unreadable(`it has more than ${mostCharacters} characters`);
+  if (text.length > maxCharacters) return unreadable(`it has more than ${maxCharacters} characters`);
   const fields = parseJsonObject(text);
   if (fields === null) return unreadable('it is no JSON object');
   const { url, session_id: sessionId, context_id: contextId, trust, delegation_id: delegationId } = fields;

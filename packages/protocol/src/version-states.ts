@@ -1,6 +1,6 @@
 /** What a registry says of the versions of an artifact beside their bytes: their states, and what was published when by whom. */
 
-import { asJsonObject, isCount, isJsonObject, isPair, longestList, oneOf, parseJson } from './json-object.ts';
+import { asJsonObject, isCount, isJsonObject, isPair, maxList, oneOf, parseJson } from './json-object.ts';
 import { parseJsonText } from './json-text.ts';
 import {
   artifactsPath,
@@ -16,11 +16,11 @@ import {
 /** The state of what a download brings, where it is not active. */
 export const stateHeader = 'x-svc-state';
 
-export const longestReason = 500;
+export const maxReason = 500;
 
 /** Whether a text can be the reason of a state: 1 to 500 characters, none of them a control character. */
 export function isReason(text: unknown): text is string {
-  return typeof text === 'string' && text.length > 0 && text.length <= longestReason && !/\p{Cc}/u.test(text);
+  return typeof text === 'string' && text.length > 0 && text.length <= maxReason && !/\p{Cc}/u.test(text);
 }
 
 /** The state of a version with the reason that was given for it; null where none was. */
@@ -73,16 +73,16 @@ export type VersionsReading =
   | { readonly kind: 'unparsable'; readonly reason: string };
 
 /** In a list of versions: each takes more than 16 bytes, in the 16 MiB that clients read. */
-const mostVersionsValues = 2 ** 20;
+const maxVersionsValues = 2 ** 20;
 
 /** The answer to `GET /v1/artifacts/<name>`, of bounded length. One version that is not as it should be makes the whole unparsable. */
 export function decodeVersions(text: string, name: string): VersionsReading {
-  const parsed = parseJsonText(text, mostVersionsValues);
+  const parsed = parseJsonText(text, maxVersionsValues);
   const value = parsed.kind === 'json' ? asJsonObject(parsed.value) : null;
   if (value === null) return { kind: 'unparsable', reason: 'it is not a JSON object, or holds too much' };
   if (value['name'] !== name) return { kind: 'unparsable', reason: 'it is about another artifact' };
   const list = value['versions'];
-  if (!Array.isArray(list) || list.length > longestList) return { kind: 'unparsable', reason: 'it lists no versions' };
+  if (!Array.isArray(list) || list.length > maxList) return { kind: 'unparsable', reason: 'it lists no versions' };
   const versions: PublishedVersion[] = [];
   for (const [index, each] of (list as unknown[]).entries()) {
     const version = publishedVersion(each);
@@ -99,7 +99,7 @@ function publishedVersion(value: unknown): PublishedVersion | null {
   if (typeof version !== 'string' || state === null || runtime === null || role === null) return null;
   if (reason !== null && !isReason(reason)) return null;
   if (description !== null && typeof description !== 'string') return null;
-  if (!Array.isArray(list) || list.length === 0 || list.length > longestList) return null;
+  if (!Array.isArray(list) || list.length === 0 || list.length > maxList) return null;
   const archives = (list as unknown[]).map(publishedArchive);
   if (!archives.every((archive) => archive !== null)) return null;
   return { version, state, reason, runtime, artifact_runtime: role, description, archives };
@@ -111,7 +111,7 @@ function publishedArchive(value: unknown): PublishedArchive | null {
   const sha256 = typeof hash === 'string' ? decodeSha256(hash) : null;
   if (sha256 === null || !isCount(size) || !(signatures === null || isCount(signatures))) return null;
   if (!isTextOrNull(published_at) || !isTextOrNull(published_by)) return null;
-  if (!Array.isArray(list) || list.length > longestList || !list.every(isPair)) return null;
+  if (!Array.isArray(list) || list.length > maxList || !list.every(isPair)) return null;
   return { platforms: list, sha256, size, published_at, published_by, signatures };
 }
 
@@ -138,7 +138,7 @@ export function decodeStateChange(text: string): StateChangeReading {
   if (Object.keys(others).length > 0) return { kind: 'unusable', reason: 'The keys here are state and reason.' };
   const isGiven = isReason(reason);
   if (!isGiven && (reason !== null || state !== 'active')) {
-    return { kind: 'unusable', reason: `reason is 1 to ${longestReason} characters without control characters.` };
+    return { kind: 'unusable', reason: `reason is 1 to ${maxReason} characters without control characters.` };
   }
   return { kind: 'change', change: { state, reason: isGiven ? reason : null } };
 }

@@ -41,7 +41,7 @@ const maxKept = 256;
 const coarsestFileTimeMs = 2000;
 
 /** How many problems of one manifest a refusal repeats. */
-const mostProblems = 3;
+const maxProblems = 3;
 
 interface Kept {
   readonly files: readonly string[];
@@ -102,7 +102,7 @@ class ArtifactRegistry implements CapsuleRegistry {
   #reasonOf(error: Diagnostic | DiagnosticList, ref: ArtifactRef): string {
     const { root, platform } = this.#options;
     const problems = error instanceof DiagnosticList ? error.diagnostics.filter(isError) : [error];
-    const told = problems.slice(0, mostProblems).map(({ message }) => message);
+    const told = problems.slice(0, maxProblems).map(({ message }) => message);
     const more = problems.length - told.length;
     const sentence = `${spell(ref)} cannot be resolved: ${told.join('; ')}${more === 0 ? '' : `; and ${more} more problems`}`;
     // A client has no business with the paths of this machine.

@@ -16,7 +16,7 @@ import {
   decodeDeregisterRequest,
   decodeRegisterRequest,
   decodeSpawnRequest,
-  longestSessionId,
+  maxSessionId,
   type DeregisterRequest,
   type RegisterRequest,
   type SpawnRequest,
@@ -141,7 +141,7 @@ const spawnBody: BodyShape<SpawnRequest> = {
 
 const registerBody: BodyShape<RegisterRequest> = {
   decode: decodeRegisterRequest,
-  expected: `the body must be a JSON object with the strings session_id (1 to ${longestSessionId} characters), name and version`,
+  expected: `the body must be a JSON object with the strings session_id (1 to ${maxSessionId} characters), name and version`,
 };
 
 const deregisterBody: BodyShape<DeregisterRequest> = {

@@ -100,10 +100,10 @@ export function approvedOtherContent(granted: Artifact, resolved: Artifact): Ref
 }
 
 /** No capsule has a longer name: what a caller sends beyond that is not sent back. */
-const longestName = 100;
+const maxName = 100;
 
 function echoed(name: string): string {
-  return printable(shortened(name, longestName));
+  return printable(shortened(name, maxName));
 }
 
 function forbidden(sentence: string): Refusal {

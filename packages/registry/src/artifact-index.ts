@@ -21,10 +21,10 @@ interface EncodedIndex {
 const freshMs = 2_000;
 
 /** The index has so much of a description, in UTF-16 units: it is for finding an artifact. */
-const longestDescription = 200;
+const maxDescription = 200;
 
 /** Lists for readers of different names that are kept encoded. */
-const mostEncoded = 32;
+const maxEncoded = 32;
 
 /** What the index takes for the versions of one name. */
 interface NameSize {
@@ -68,7 +68,7 @@ export class ArtifactIndex {
   async current(readable: NamePatterns): Promise<EncodedIndex> {
     await this.#refresh();
     const count = this.#records.count + this.#states.count;
-    if (this.#encoded?.count !== count || this.#encoded.lists.size >= mostEncoded) {
+    if (this.#encoded?.count !== count || this.#encoded.lists.size >= maxEncoded) {
       this.#encoded = { lists: new Map(), count };
     }
     const { lists } = this.#encoded;
@@ -167,7 +167,7 @@ export class ArtifactIndex {
   /** One object for each version; what the first publish said of it, and the platforms of all. */
   #indexObject(records: readonly ArtifactRecord[]): IndexObject {
     const { name, version, runtime, artifact_runtime, description: whole, tags } = firstOf(records);
-    const description = whole === null ? null : shortened(whole, longestDescription);
+    const description = whole === null ? null : shortened(whole, maxDescription);
     const platforms = records.flatMap((record) => record.platforms).sort();
     const object = { name, version, runtime, artifact_runtime, platforms: platforms.map(pairOf), description, tags };
     const { state } = this.#states.known({ name, version });

@@ -18,7 +18,7 @@ export interface KeptRecord extends ArtifactRecord {
 }
 
 /** Publishes of one version; every one of them brings another platform. */
-const mostRecords = 256;
+const maxRecords = 256;
 const readsAtOnce = 32;
 
 /**
@@ -53,7 +53,7 @@ export class ArtifactRecords {
 
   /** What is there of a version, from every publisher. `E-REG-023` when a record cannot be understood. */
   async read(ref: ArtifactRef): Promise<readonly KeptRecord[]> {
-    await this.#catchUp(logName(ref), mostRecords);
+    await this.#catchUp(logName(ref), maxRecords);
     return this.known(ref);
   }
 
@@ -70,7 +70,7 @@ export class ArtifactRecords {
     for (let number = 0; ;) {
       refuse(await this.read(record));
       const next = this.#log(record).length + 1;
-      if (next > mostRecords) throw badInput('too many publishes', `A version takes at most ${mostRecords} of them.`);
+      if (next > maxRecords) throw badInput('too many publishes', `A version takes at most ${maxRecords} of them.`);
       // Taken and still not to be read.
       if (next === number) throw unreadable(objectKey(name, number));
       number = next;

@@ -23,15 +23,15 @@ export interface RegistryKey {
 
 export const keyIdShape: RegExp = /^[a-z0-9][a-z0-9._-]{0,63}$/;
 
-const mostKeys = 1000;
-const mostPatterns = 100;
+const maxKeys = 1000;
+const maxPatterns = 100;
 
 const patterns = z._default(
   z
     .array(
       z.string().check(z.refine(isNamePattern, 'must be names of artifacts, in which * stands for any characters')),
     )
-    .check(z.maxLength(mostPatterns)),
+    .check(z.maxLength(maxPatterns)),
   [],
 );
 
@@ -53,7 +53,7 @@ const entry = z.strictObject({
   expires: z.optional(expiry),
 });
 
-const shape = z.strictObject({ keys: z.array(entry).check(z.maxLength(mostKeys)) });
+const shape = z.strictObject({ keys: z.array(entry).check(z.maxLength(maxKeys)) });
 
 /** The keys in a file. `E-REG-021` when it cannot be read or is not what it should be; nothing of it counts then. */
 export function readKeysFile(path: string): readonly RegistryKey[] {

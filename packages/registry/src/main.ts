@@ -208,14 +208,14 @@ function reportBug(error: unknown): void {
   say(`svc-registry: this is a bug in svc-registry ${packageJson.version}, please report it:\n${trace}`);
 }
 
-const longestTarget = 500;
+const maxTarget = 500;
 
 /**
  * One line for one request: when it ended, what was asked, the status (`-` when the client left first), bytes sent and milliseconds; then the id of
  * the key, where it is one of the file.
  */
 function accessLine({ method, target, status, sentBytes, ms }: Answered, keyId: string | null, at: Date): string {
-  const shown = shortened(target, longestTarget);
+  const shown = shortened(target, maxTarget);
   const key = keyId === null ? '' : ` key ${keyId}`;
   return `${at.toISOString()} ${method} ${printable(shown)} ${status ?? '-'} ${sentBytes} B ${Math.round(ms)} ms${key}\n`;
 }

@@ -1,12 +1,10 @@
 /** Says which names of artifacts a key is for. */
 
-import { artifactNamePattern, longestName } from '@svc/artifacts/manifest/names.ts';
+import { artifactNamePattern, maxName } from '@svc/artifacts/manifest/names.ts';
 
 /** A pattern is a name, in which `*` stands for any characters, also none. */
 export function isNamePattern(text: string): boolean {
-  return (
-    text.length <= longestName && /^[a-z0-9*-]+$/.test(text) && artifactNamePattern.test(text.replaceAll('*', 'x'))
-  );
+  return text.length <= maxName && /^[a-z0-9*-]+$/.test(text) && artifactNamePattern.test(text.replaceAll('*', 'x'));
 }
 
 /** Names that are allowed: those that one of the patterns matches as a whole. */

@@ -12,8 +12,8 @@ export interface PublishQuery {
   readonly platforms: readonly string[];
 }
 
-const mostPlatforms = 64;
-const longestPlatform = 64;
+const maxPlatforms = 64;
+const maxPlatform = 64;
 
 /** Checks the query of a publish (D3 "Registry" publish, docs/protocol.md "The registry"). Throws `400`, or `422` for a reserved version. */
 export function parsePublishQuery(query: string): PublishQuery {
@@ -35,7 +35,7 @@ export function parsePublishQuery(query: string): PublishQuery {
 
 /** A platform as `os-arch`; `400` for anything else. */
 export function parsePlatform(text: string): string {
-  if (platformShape.test(text) && text.length <= longestPlatform) return text;
+  if (platformShape.test(text) && text.length <= maxPlatform) return text;
   throw badInput('invalid platform', 'platform is os-arch, such as linux-x86_64, at most 64 characters.');
 }
 
@@ -54,8 +54,8 @@ function packaging(value: string): Packaging {
 
 function platforms(values: ReadonlyMap<string, readonly string[]>): string[] {
   const named = new Set((values.get('platform') ?? []).map(parsePlatform));
-  if (named.size > mostPlatforms)
-    throw badInput('invalid platform', `At most ${mostPlatforms} platforms are named at once.`);
+  if (named.size > maxPlatforms)
+    throw badInput('invalid platform', `At most ${maxPlatforms} platforms are named at once.`);
   return [...named].sort();
 }
 

@@ -14,7 +14,7 @@ import { Diagnostic, DiagnosticList } from '@svc/kit/diagnostics/diagnostic.ts';
 import { printable } from '@svc/kit/diagnostics/printable.ts';
 import { RegularFile } from '@svc/kit/files/regular-file.ts';
 import { systemClock } from '@svc/kit/system-clock.ts';
-import { encodeReceipt, mostIndexBytes, roles, type Role } from '@svc/protocol/registry-messages.ts';
+import { encodeReceipt, maxIndexBytes, roles, type Role } from '@svc/protocol/registry-messages.ts';
 import { type Access, forbidden } from './access.ts';
 import type { ArtifactIndex } from './artifact-index.ts';
 import type { ArtifactRecord, ArtifactRecords } from './artifact-records.ts';
@@ -94,12 +94,12 @@ function refuseBeside(record: ArtifactRecord, present: readonly ArtifactRecord[]
 }
 
 /** What the index may have of all versions of one name, so that who publishes one makes it unreadable for nobody. */
-const mostBytesOfName = mostIndexBytes / 32;
+const maxBytesOfName = maxIndexBytes / 32;
 
 /** `400` when the index would have more than that (docs/adr/registry.md "The index has a share for each name"). */
 function refuseFull(record: ArtifactRecord, index: ArtifactIndex): void {
-  if (index.bytesWith(record) <= mostBytesOfName) return;
-  const message = `The index has ${mostBytesOfName} bytes for all versions of ${record.name}, and they are taken. Publish under another name.`;
+  if (index.bytesWith(record) <= maxBytesOfName) return;
+  const message = `The index has ${maxBytesOfName} bytes for all versions of ${record.name}, and they are taken. Publish under another name.`;
   throw badInput('too many versions', message);
 }
 
@@ -166,9 +166,9 @@ interface ManifestFacts {
 }
 
 const label = 'the archive';
-const longestDescription = 2_000;
-const mostTags = 50;
-const longestTag = 100;
+const maxDescription = 2_000;
+const maxTags = 50;
+const maxTag = 100;
 
 /** What concerns the registry. The rest is the business of who installs it. */
 const manifestShape = z.object({
@@ -212,8 +212,8 @@ async function readManifest(archive: Archive, ref: ArtifactRef): Promise<Manifes
   }
   return {
     role: runtime,
-    description: description === null ? null : cut(spelt(description), longestDescription),
-    tags: tags.slice(0, mostTags).map((tag) => cut(spelt(tag), longestTag)),
+    description: description === null ? null : cut(spelt(description), maxDescription),
+    tags: tags.slice(0, maxTags).map((tag) => cut(spelt(tag), maxTag)),
   };
 }
 

@@ -54,7 +54,7 @@ export interface RegistryOptions {
 const health: Route = { method: 'GET', path: '/healthz', body: 'unread', handle: () => jsonReply({ status: 'ok' }) };
 
 /** The most bytes of the body of a change of state. */
-const mostStateBytes = 16 * 1024;
+const maxStateBytes = 16 * 1024;
 
 /** 1 KiB a second: slower than any line, and the longest a dead sender is waited for. */
 const slowestPace: SlowestPace = { bytes: 32 * 1024, ms: 32_000 };
@@ -169,7 +169,7 @@ export class RegistryServer {
         path: downloadPrefix,
         prefix: true,
         body: 'whole',
-        maxBytes: mostStateBytes,
+        maxBytes: maxStateBytes,
         handle: this.#guarded((request) => changeState(request, { records, states, access })),
       },
       {

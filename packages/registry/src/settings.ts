@@ -172,7 +172,7 @@ export interface S3Settings {
 const bucketShape = /^[0-9a-z][0-9a-z.-]{1,61}[0-9a-z]$/;
 /** No `.` or `..`, which an address would lose, and nothing that XML or an address would spell in another way. */
 const prefixShape = /^[0-9A-Za-z_-][0-9A-Za-z._-]*(\/[0-9A-Za-z_-][0-9A-Za-z._-]*)*$/;
-const longestPrefix = 500;
+const maxPrefix = 500;
 const regionShape = /^[0-9a-z-]{1,64}$/;
 
 /** `s3://bucket/prefix` with what the environment says beside it; an empty variable counts as absent. `E-REG-021`. */
@@ -192,7 +192,7 @@ export function readS3Settings(store: string, env: Readonly<Record<string, strin
 
 function parseStore(text: string): Pick<S3Settings, 'bucket' | 'prefix'> {
   const [, bucket = '', path = ''] = /^s3:\/\/([^/]*)(?:\/(.*?)\/?)?$/.exec(text) ?? [];
-  const known = bucketShape.test(bucket) && (path === '' || prefixShape.test(path)) && path.length <= longestPrefix;
+  const known = bucketShape.test(bucket) && (path === '' || prefixShape.test(path)) && path.length <= maxPrefix;
   if (known) return { bucket, prefix: path === '' ? '' : `${path}/` };
   throw unusable(
     `the store is ${quoted(text)}, which is not a bucket`,

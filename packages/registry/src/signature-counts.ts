@@ -7,7 +7,7 @@ import type { SignatureStore } from './signature-store.ts';
 /** A signature that came is counted so much later at most. */
 const freshMs = 2_000;
 const asksAtOnce = 32;
-const mostKept = 10_000;
+const maxKept = 10_000;
 
 /** What was counted last, and whether that failed. */
 interface Counted {
@@ -79,7 +79,7 @@ export class SignatureCounts {
     // Behind all others: the first is the one that was asked for the longest ago.
     this.#counts.delete(sha256);
     for (const oldest of this.#counts.keys()) {
-      if (this.#counts.size < mostKept) break;
+      if (this.#counts.size < maxKept) break;
       this.#counts.delete(oldest);
     }
     this.#counts.set(sha256, count);

@@ -43,7 +43,7 @@ export interface AgedName {
 /** The oldest of the others that are there beside a new one, so that no more stay than may be. */
 export function supersededAmong(others: readonly AgedName[]): readonly string[] {
   const newestFirst = others.toSorted((one, other) => other.changedMs - one.changedMs);
-  return newestFirst.slice(signatureLimits.mostBundles - 1).map(({ name }) => name);
+  return newestFirst.slice(signatureLimits.maxBundles - 1).map(({ name }) => name);
 }
 
 /** `signatures/<hash of the archive>/<hash of the bundle>`, a file for each. */
@@ -64,7 +64,7 @@ export class FileSignatures implements SignatureStore {
     try {
       if (present.length === 0) await syncDirectory(this.#root);
       const others = present.filter((other) => other !== name);
-      if (others.length >= signatureLimits.mostBundles) await this.#removeOldest(directory, others);
+      if (others.length >= signatureLimits.maxBundles) await this.#removeOldest(directory, others);
     } catch (error) {
       throw ioFault(error, `cannot write to ${this.#root}`);
     }
@@ -89,7 +89,7 @@ export class FileSignatures implements SignatureStore {
   async read(sha256: string): Promise<readonly string[]> {
     const directory = this.#directory(sha256);
     const bundles: string[] = [];
-    for (const name of (await namesIn(directory)).slice(0, signatureLimits.mostBundles)) {
+    for (const name of (await namesIn(directory)).slice(0, signatureLimits.maxBundles)) {
       try {
         bundles.push(await readFile(join(directory, name), 'utf8'));
       } catch (error) {
@@ -101,7 +101,7 @@ export class FileSignatures implements SignatureStore {
   }
 
   async count(sha256: string): Promise<number> {
-    return Math.min((await namesIn(this.#directory(sha256))).length, signatureLimits.mostBundles);
+    return Math.min((await namesIn(this.#directory(sha256))).length, signatureLimits.maxBundles);
   }
 
   async sweep(isPublished: (sha256: string) => boolean): Promise<void> {

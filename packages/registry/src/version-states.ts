@@ -31,7 +31,7 @@ const shape = z.object({
 type StateRecord = Omit<z.infer<typeof shape>, 'state_version'>;
 
 /** Changes of one version. */
-const mostChanges = 256;
+const maxChanges = 256;
 const readsAtOnce = 32;
 /** How often, at most, this looks for what other servers stored. */
 const freshMs = 2_000;
@@ -77,7 +77,7 @@ export class VersionStates {
   async of(ref: ArtifactRef): Promise<StateOfVersion> {
     const name = logName(ref);
     const startedMs = systemClock.monotonicMs();
-    if (startedMs - this.#log(name).readAtMs > freshMs) await this.#catchUp(name, mostChanges, startedMs);
+    if (startedMs - this.#log(name).readAtMs > freshMs) await this.#catchUp(name, maxChanges, startedMs);
     return this.known(ref);
   }
 
@@ -85,14 +85,14 @@ export class VersionStates {
   async change(ref: ArtifactRef, { state, reason }: StateOfVersion, by: string | null): Promise<void> {
     const name = logName(ref);
     for (let number = 0; ;) {
-      await this.#catchUp(name, mostChanges, systemClock.monotonicMs());
+      await this.#catchUp(name, maxChanges, systemClock.monotonicMs());
       const now = this.known(ref);
       if (now.state === state && now.reason === reason) return;
       const next = this.#log(name).records.length + 1;
-      if (next > mostChanges)
+      if (next > maxChanges)
         throw badInput(
           'too many changes',
-          `The state of a version changes at most ${mostChanges} times: publish a new version.`,
+          `The state of a version changes at most ${maxChanges} times: publish a new version.`,
         );
       // Taken and still not to be read.
       if (next === number) throw unreadable(objectKey(name, number));

@@ -127,7 +127,7 @@ export interface AttemptHost {
   readonly searchPath: string;
 }
 
-const longestAttemptMs = 15_000;
+const maxAttemptMs = 15_000;
 
 /** What this host lacks for an attempt; null when it lacks nothing. */
 export function lackingFor(attempt: Attempt, tools: AttemptTools): keyof AttemptTools | null {
@@ -192,7 +192,7 @@ async function answerOf(started: LaunchedProcess): Promise<Seen | 'tried'> {
   const deadline = setTimeout(() => {
     late = true;
     started.kill('SIGKILL');
-  }, longestAttemptMs);
+  }, maxAttemptMs);
   const [said, complaint, end] = await Promise.all([text(started.stdout), text(started.stderr), started.ended]);
   clearTimeout(deadline);
   if (late) return unclear('it did not end');

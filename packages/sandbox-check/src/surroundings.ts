@@ -151,7 +151,7 @@ async function startVictim({ program, secret, secretFile }: VictimRequest): Prom
   return { pid: String(child.pid), address, descriptor, segment, end };
 }
 
-const mostTries = 20;
+const maxTries = 20;
 
 /** Servers of this machine that answer each connection with a text. */
 class GreetingServers {
@@ -210,7 +210,7 @@ class GreetingServers {
         await this.#listen({ host: '127.0.0.2', port: portOf(first) });
         return portOf(first);
       } catch (error) {
-        if (!isErrno(error, 'EADDRINUSE') || tries === mostTries) throw error;
+        if (!isErrno(error, 'EADDRINUSE') || tries === maxTries) throw error;
       }
     }
   }

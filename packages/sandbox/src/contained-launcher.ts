@@ -236,14 +236,14 @@ export interface LaunchFailure {
   readonly detail: string;
 }
 
-const longestLine = 4096;
+const maxLine = 4096;
 
 /** Returns null once the program runs: the helper closes its status without a word then. */
 export function readLaunchStatus(status: Readable): Promise<LaunchFailure | null> {
   let line = '';
   return new Promise((resolve, reject) => {
     status.on('data', (chunk: Buffer) => {
-      line = (line + chunk.toString()).slice(0, longestLine);
+      line = (line + chunk.toString()).slice(0, maxLine);
     });
     status.once('end', () => resolve(line === '' ? null : parseLaunchFailure(line)));
     status.once('close', () => reject(new Error('the status of a launch was closed before its end')));

@@ -39,11 +39,11 @@ interface FolderStart {
 }
 
 /** Names that are reported of each kind; names to look at, which are few. */
-const mostNames = 5;
-const mostObeyed = 20;
+const maxNames = 5;
+const maxObeyed = 20;
 /** What is remembered of the beginning, and looked at in the end. */
-export const mostEntries = 200_000;
-const longestMs = 5000;
+export const maxEntries = 200_000;
+const maxMs = 5000;
 /** Two changes within one tick of the kernel's clock show the same time. */
 const tickMs = 50;
 
@@ -64,7 +64,7 @@ export class FolderAtStart {
   changes(): FolderChanges {
     const { path, clock, names, git } = this.#start;
     const startedMs = clock.monotonicMs();
-    const isOver = (): boolean => clock.monotonicMs() - startedMs > longestMs;
+    const isOver = (): boolean => clock.monotonicMs() - startedMs > maxMs;
     const look = new Look({ path, start: names ?? new Map(), sinceMs: this.#atMs, isOver });
     const isWhole = names !== null && look.all();
     const wasSetBack = clock.now() - this.#atMs < clock.monotonicMs() - this.#monotonicMs - 1000;
@@ -72,9 +72,7 @@ export class FolderAtStart {
     const told = look.told(isWhole);
     for (const each of hidden ?? []) if (this.#hidden?.has(each) !== true) told.hidden.add(each);
     const unseen = [
-      ...(isWhole
-        ? []
-        : [`the folder holds more than svc looks at, ${mostEntries} files or ${longestMs / 1000} seconds`]),
+      ...(isWhole ? [] : [`the folder holds more than svc looks at, ${maxEntries} files or ${maxMs / 1000} seconds`]),
       ...(look.unread.count === 0 ? [] : [`${look.unread.names.join(', ')} cannot be read`]),
       ...(wasSetBack ? ['the clock was set back meanwhile'] : []),
       ...(hidden === null ? ['.git/index cannot be read'] : []),
@@ -89,7 +87,7 @@ class Names implements Told {
   readonly #most: number;
   count = 0;
 
-  constructor(most = mostNames) {
+  constructor(most = maxNames) {
     this.#most = most;
   }
 
@@ -115,7 +113,7 @@ class Look {
   readonly #changed = new Names();
   readonly #made = new Names();
   readonly #removed = new Names();
-  readonly #obeyed = new Names(mostObeyed);
+  readonly #obeyed = new Names(maxObeyed);
   /** Which directories could not be. */
   readonly unread = new Names();
   entries = 0;
@@ -153,7 +151,7 @@ class Look {
   }
 
   #isEnough(): boolean {
-    return this.entries > mostEntries || (this.entries % 256 === 0 && this.#isOver());
+    return this.entries > maxEntries || (this.entries % 256 === 0 && this.#isOver());
   }
 
   told(isWhole: boolean): Record<'changed' | 'made' | 'removed' | 'obeyed' | 'hidden', Names> {

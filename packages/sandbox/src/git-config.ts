@@ -25,7 +25,7 @@ interface ConfigEntry {
 }
 
 const largestFile = 1024 * 1024;
-const mostFiles = 32;
+const maxFiles = 32;
 
 /** Keys whose value is the path of one file. */
 const fileKey = /^(?:include|includeif\..*)\.path$|^core\.(?:attributesfile|excludesfile)$/s;
@@ -44,7 +44,7 @@ export function namedByConfig(file: string, top: string): readonly NamedByGit[] 
   const files = [file];
   for (const from of files) {
     const text = unlessErrno(['ENOENT', 'ENOTDIR', 'EACCES', 'ELOOP'], () => textOf(from), '');
-    if (text === null || files.length > mostFiles) return null;
+    if (text === null || files.length > maxFiles) return null;
     for (const entry of parseGitConfig(text)) {
       const isInclude = entry.key.startsWith('include');
       const found = namedBy(entry, { base: isInclude ? dirname(from) : top, top });

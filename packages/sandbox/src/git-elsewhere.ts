@@ -52,7 +52,7 @@ export function repositoryData(
 const treating = ['.gitignore', '.gitattributes', '.gitmodules', '.mailmap'];
 /** A sealed root has its own at these places. */
 const ownOfRoot = [temporary, '/dev', '/proc', '/sys'];
-const mostLevels = 64;
+const maxLevels = 64;
 
 /**
  * What a git that starts in `folder`, links resolved, would take for its repository. A file `.git` is followed only to data that names this very
@@ -78,7 +78,7 @@ function lenderOf(data: string, folder: string): { readonly place: string; reado
 
 function findData(folder: string, question: GitQuestion): FoundGit {
   let top = folder;
-  for (let level = 0; level < mostLevels; level += 1, top = dirname(top)) {
+  for (let level = 0; level < maxLevels; level += 1, top = dirname(top)) {
     const git = join(top, '.git');
     const stat = unlessRefused(() => lstatSync(git, { throwIfNoEntry: false }), undefined);
     if (stat?.isFile() === true) return judge(folder, top, dataOf(folder, top, git), question);
@@ -189,7 +189,7 @@ function treatingIn(directory: string): readonly string[] {
   return here.filter((file) => lstatSync(file, { throwIfNoEntry: false })?.isFile() === true);
 }
 
-const mostSubmodules = 256;
+const maxSubmodules = 256;
 
 /** The files `.git` of submodules beside the folder, without which git gives up, and what treats files there. */
 function submoduleFiles(folder: string, top: string): readonly string[] {
@@ -201,7 +201,7 @@ function submoduleFiles(folder: string, top: string): readonly string[] {
     for (const { value } of named) {
       const place = resolve(tree, value);
       const isOne = place !== tree && isBeneath(tree, place) && realOrNull(place) === place && !trees.includes(place);
-      if (isOne && trees.length <= mostSubmodules) trees.push(place);
+      if (isOne && trees.length <= maxSubmodules) trees.push(place);
     }
   }
   const beside = trees.filter((tree) => tree !== top && !isBeneath(folder, tree));

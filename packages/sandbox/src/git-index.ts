@@ -11,7 +11,7 @@ const hashLengths = [20, 32] as const;
 /** What an entry has of its file before the name of the object. */
 const statLength = 40;
 /** The most bytes of a name: a name that goes on from the one before it could otherwise grow with each entry. */
-const longestName = 4096;
+const maxName = 4096;
 const assumeUnchanged = 0x8000;
 const isExtended = 0x4000;
 const skipWorktree = 0x4000;
@@ -91,7 +91,7 @@ function nameOf(
   }
   const end = bytes.indexOf(0, at);
   const kept = (before?.length ?? 0) - dropped;
-  if (end < 0 || kept < 0 || kept + end - at > longestName) return null;
+  if (end < 0 || kept < 0 || kept + end - at > maxName) return null;
   return { text: (before ?? '').slice(0, kept) + bytes.toString('latin1', at, end), end };
 }
 

@@ -23,9 +23,9 @@ const obeyedOfWorktree: Readonly<Record<string, string>> = { 'config.worktree': 
 const written =
   /^(?:[A-Z][A-Z0-9_]*|objects|refs|reftable|logs|index|packed-refs|shallow|worktrees|rebase-merge|rebase-apply|sequencer|rr-cache|lost-found|lfs|gc)(?:[._-][A-Za-z0-9._-]*)?$|^next-index-|^sharedindex[._]|^addp-hunk-edit\.|^fsmonitor--daemon|^\..*\.sw[a-p]$/;
 
-const mostWorktrees = 64;
-const mostNested = 128;
-const mostOthers = 64;
+const maxWorktrees = 64;
+const maxNested = 128;
+const maxOthers = 64;
 
 /** Whether git makes an entry of this name in the directory of a repository, and obeys nothing in it. */
 export function isWrittenByGit(name: string): boolean {
@@ -126,8 +126,8 @@ class GitKeeper {
     const rest = readdirSync(join(this.#path, place)).filter(
       (name) => !isObeyedByGit(name) && !isWrittenByGit(name) && this.#isFirst(join(place, name)),
     );
-    if (rest.length > mostOthers)
-      throw this.#unkept(`${place} holds more than ${mostOthers} files that git does not make`);
+    if (rest.length > maxOthers)
+      throw this.#unkept(`${place} holds more than ${maxOthers} files that git does not make`);
     return [
       ...this.#waysTo(join(place, 'config')),
       ...Object.keys(obeyedFiles).map((name) => this.#right(join(place, name), 'file')),
@@ -143,7 +143,7 @@ class GitKeeper {
     const trees = readdirSync(join(this.#path, place))
       .map((name) => join(place, name))
       .filter((tree) => this.#isFirst(tree) && this.#stat(tree)?.isDirectory() === true);
-    if (trees.length > mostWorktrees) throw this.#unkept(`${place} holds more than ${mostWorktrees} working trees`);
+    if (trees.length > maxWorktrees) throw this.#unkept(`${place} holds more than ${maxWorktrees} working trees`);
     return [{ path: place, writable: true }, ...trees.flatMap((tree) => this.#worktree(tree))];
   }
 
@@ -160,7 +160,7 @@ class GitKeeper {
   /** Repositories in folders below. Git looks into one that the index names as a submodule, and a git that runs there obeys it. */
   #below(): readonly KeptPlace[] {
     const nested = this.#nested.filter((place) => this.#isFirst(place) && place !== this.#own);
-    if (nested.length > mostNested) throw this.#unkept(`there are more than ${mostNested} repositories in it`);
+    if (nested.length > maxNested) throw this.#unkept(`there are more than ${maxNested} repositories in it`);
     return nested.flatMap((place) => {
       const kept = this.#ifThere(place);
       if (kept.length > 0) this.#needsMounts(place);

@@ -34,8 +34,8 @@ const [headBytes, answerBytes] = [36, 16];
 const [answerUnopened, answerForked, answerSettled, answerEnded] = [0, 1, 2, 3];
 
 /** Less than the helper takes; what is longer is started without it. */
-const mostWordBytes = 4 * 1024 * 1024;
-const mostWords = 1 << 15;
+const maxWordBytes = 4 * 1024 * 1024;
+const maxWords = 1 << 15;
 
 /** What is still to be answered of a launch. */
 interface Pending {
@@ -175,7 +175,7 @@ function endOf(status: number): LaunchEnd {
 function encodeRequest({ plan, filter, program, argv, env, standard }: ServedRequest): Buffer | null {
   const variables = Object.entries(env).map(([name, value]) => `${name}=${value}`);
   const words = Buffer.from([program, ...argv, ...variables].map((word) => `${word}\0`).join(''));
-  if (words.length > mostWordBytes || argv.length + variables.length > mostWords) return null;
+  if (words.length > maxWordBytes || argv.length + variables.length > maxWords) return null;
   const [planBytes, filterBytes] = [readWhole(plan), readWhole(filter)];
   const head = Buffer.alloc(headBytes);
   const numbers = [0, planBytes.length, filterBytes.length, words.length, argv.length, variables.length];

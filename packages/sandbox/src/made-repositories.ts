@@ -39,9 +39,9 @@ interface FirstRepositories {
   readonly closed: (path: string) => boolean;
 }
 
-const mostEntries = 1_000_000;
-const longestMs = 5000;
-const mostNames = 99;
+const maxEntries = 1_000_000;
+const maxMs = 5000;
+const maxNames = 99;
 const obeyed = ['config', 'config.worktree', 'commondir', 'hooks', 'info', 'modules', 'branches', 'remotes'] as const;
 const aside = 'made-by-task';
 const { O_DIRECTORY, O_NOFOLLOW } = constants;
@@ -86,15 +86,13 @@ export class MadeRepositories {
     let isWhole = true;
     for (const path of waiting) {
       if (!isWhole) break;
-      const found = this.#entriesOf(path, mostEntries + 1 - entries);
+      const found = this.#entriesOf(path, maxEntries + 1 - entries);
       entries += found.length;
       for (const name of this.#directoriesAfter(path, found)) waiting.push(below(path, name));
-      isWhole = entries <= mostEntries && clock.monotonicMs() - startedMs <= longestMs;
+      isWhole = entries <= maxEntries && clock.monotonicMs() - startedMs <= maxMs;
     }
     const unseen = [
-      ...(isWhole
-        ? []
-        : [`the folder holds more than svc looks at, ${mostEntries} files or ${longestMs / 1000} seconds`]),
+      ...(isWhole ? [] : [`the folder holds more than svc looks at, ${maxEntries} files or ${maxMs / 1000} seconds`]),
       ...(this.#unread.length === 0 ? [] : [`${this.#unread.slice(0, 5).map(textOf).join(', ')} cannot be read`]),
     ];
     const moved = this.#moved.map(({ from, to }) => ({ from: textOf(from), to: textOf(to) }));
@@ -173,7 +171,7 @@ export class MadeRepositories {
   #rename(path: string, { name, to }: Names): string {
     return this.#in(path, (held) =>
       opened(held, () => {
-        for (let count = 1; count <= mostNames; count += 1) {
+        for (let count = 1; count <= maxNames; count += 1) {
           const free = count === 1 ? to : `${to}-${count}`;
           if (lstatSync(held.entry(free), { throwIfNoEntry: false }) !== undefined) continue;
           renameSync(entryBytes(held, name), held.entry(free));

@@ -180,14 +180,14 @@ function unlessMalformed<Value>(find: () => Value): Value | null {
   }
 }
 
-const mostLinks = 40;
+const maxLinks = 40;
 
 /** Where a path leads, there or not, and each link on the way: one that was replaced would lead elsewhere. */
 function placesOnTheWay(path: string, what: string): readonly OwnPlace[] {
   const found: OwnPlace[] = [];
   let ahead = path.split(sep);
   let at: string = sep;
-  for (let links = 0; ahead.length > 0 && links <= mostLinks;) {
+  for (let links = 0; ahead.length > 0 && links <= maxLinks;) {
     const [name = '', ...rest] = ahead;
     const next = resolve(at, name);
     const target = unlessRefused(() => readlinkSync(next), null);

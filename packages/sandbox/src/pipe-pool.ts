@@ -77,7 +77,7 @@ export class PipePool {
 }
 
 const atOnce = 64;
-const longestMs = 10_000;
+const maxMs = 10_000;
 
 /** Where a process finds its descriptors as files. */
 export const ownDescriptors = '/proc/self/fd';
@@ -150,7 +150,7 @@ export function namedPipes(directory: string): PipeSource {
 /** What `wait` comes to; the child is killed where that takes too long. */
 async function killedWhenLate<T>(child: ChildProcess, wait: () => Promise<T>): Promise<T> {
   if (child.pid === undefined) throw (await once(child, 'error'))[0];
-  const force = setTimeout(() => child.kill('SIGKILL'), longestMs);
+  const force = setTimeout(() => child.kill('SIGKILL'), maxMs);
   try {
     return await wait();
   } finally {

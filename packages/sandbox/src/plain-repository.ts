@@ -5,7 +5,7 @@ import { lstatSync, opendirSync } from 'node:fs';
 import type { HeldDirectory } from '@svc/kit/files/held-directory.ts';
 
 const largestConfig = 64 * 1024;
-const mostEntries = 4096;
+const maxEntries = 4096;
 
 const word = /^[A-Za-z0-9][A-Za-z0-9._-]*$/;
 const text = /^[^"\\#;]*$/;
@@ -114,7 +114,7 @@ export function namesIn(directory: string | Buffer): readonly string[] | null {
   const opened = opendirSync(directory);
   try {
     for (let entry = opened.readSync(); entry !== null; entry = opened.readSync()) {
-      if (names.push(entry.name) > mostEntries) return null;
+      if (names.push(entry.name) > maxEntries) return null;
     }
   } finally {
     opened.closeSync();

@@ -10,7 +10,7 @@ import { unlessRefused } from '@svc/kit/files/unless-refused.ts';
 import { isBeneath } from '@svc/kit/files/resolve-beneath.ts';
 import { isMaskedName, shownOfState, stateName } from '@svc/kit/files/masked-names.ts';
 import { below, decoded, entriesIn } from './byte-names.ts';
-import { FolderAtStart, mostEntries as mostRemembered, type FolderChanges } from './folder-changes.ts';
+import { FolderAtStart, maxEntries as maxRemembered, type FolderChanges } from './folder-changes.ts';
 import { repositoryData, type GitElsewhere } from './git-elsewhere.ts';
 import { hasRepositoryNames, keptGit } from './kept-git.ts';
 import { MadeRepositories, type PutAside } from './made-repositories.ts';
@@ -38,10 +38,10 @@ interface ProjectRequest {
   readonly uid: number;
 }
 
-const mostEntries = 1_000_000;
-const mostMasked = 256;
+const maxEntries = 1_000_000;
+const maxMasked = 256;
 /** A plan has room for 1,024 rules; most are for files of the system. */
-const mostParts = 600;
+const maxParts = 600;
 /** Two changes of a directory within one tick of the kernel's clock show the same time. */
 const tickMs = 50;
 /** One directory as it was read. A path is its bytes, one a character: a name may be anything but a slash. */
@@ -126,7 +126,7 @@ class WatchedFolder implements OpenedFolder {
     // Only a project has its changes reported, and nothing is asked of a folder that was only reported on.
     if (this.writable && !this.isWorkdir && !this.#isReport) this.#start ??= this.#atStart(known);
     const masked = this.#maskedIn(known);
-    if (masked.length > mostMasked) throw unmaskable(`${this.path} holds more than ${mostMasked} masked files`);
+    if (masked.length > maxMasked) throw unmaskable(`${this.path} holds more than ${maxMasked} masked files`);
     this.masked = masked.map(({ path, isDirectory }) => ({ path: this.#text(path), isDirectory }));
     const kept = mergedPlaces([...this.#keptGit(known), ...this.own]);
     this.kept = this.isWorkdir && this.writable && !this.#splits ? [...keptState(known), ...kept] : kept;
@@ -164,7 +164,7 @@ class WatchedFolder implements OpenedFolder {
     return new FolderAtStart({
       path: this.path,
       clock: this.#clock,
-      names: entries > mostRemembered ? null : known,
+      names: entries > maxRemembered ? null : known,
       git,
     });
   }
@@ -207,7 +207,7 @@ class WatchedFolder implements OpenedFolder {
       if (read === null) continue;
       found.set(path, read);
       entries += read.count;
-      if (entries > mostEntries) throw unmaskable(`${this.path} holds more than ${mostEntries} files`);
+      if (entries > maxEntries) throw unmaskable(`${this.path} holds more than ${maxEntries} files`);
       for (const name of read.directories) waiting.push(below(path, name));
     }
     return found;
@@ -310,8 +310,8 @@ class WatchedFolder implements OpenedFolder {
         if (holds(part)) waiting.push(part);
         else if (!hidden.has(part)) parts.push(part);
       }
-      if (parts.length > mostParts)
-        throw unmaskable(`${this.path} has more than ${mostParts} entries beside masked files`);
+      if (parts.length > maxParts)
+        throw unmaskable(`${this.path} has more than ${maxParts} entries beside masked files`);
     }
     return parts.flatMap((part) => decoded(this.#at(part)) ?? []).sort();
   }

@@ -5,7 +5,7 @@ import { toUSVString } from 'node:util';
 import { type Clock, elapsedMs } from '@svc/kit/clock.ts';
 import { withDigits } from '@svc/kit/exact-json.ts';
 import type { Question } from '@svc/protocol/question.ts';
-import { mostFrameValues } from '@svc/protocol/decode-frame.ts';
+import { maxFrameValues } from '@svc/protocol/decode-frame.ts';
 import { fittingLength } from '@svc/protocol/json-length.ts';
 import { parseJsonText } from '@svc/protocol/json-text.ts';
 import {
@@ -48,22 +48,22 @@ export interface LiveEventsOptions {
 }
 
 /** Limit for a task's text, a question and the prompt of a snapshot, as JSON in UTF-8. */
-const longestText = 64 * 1024;
+const maxText = 64 * 1024;
 /** Limit for the arguments of a call, as JSON; longer ones are cut. */
-const longestArguments = 16 * 1024;
+const maxArguments = 16 * 1024;
 /** Limit for a reason. */
-const longestReason = 4096;
+const maxReason = 4096;
 /** Limit for a name and a principal. */
-const longestName = 1024;
+const maxName = 1024;
 /** In characters: as readers take it of the frame of the same call. A part of a longer one would name another call. */
-const longestCallId = 1024;
+const maxCallId = 1024;
 /** Characters of a task's text in a snapshot. */
-const longestStart = 200;
-const mostSnapshotTasks = 100;
+const maxStart = 200;
+const maxSnapshotTasks = 100;
 /** A client reads no deeper JSON, and the data of an event is around it. */
 const deepestArguments = 400;
 /** Longer than any secret or peer handle, however it is spelt: what is cut off before it is searched for them may begin with the rest of one. */
-const longestSecret = 512 * 1024;
+const maxSecret = 512 * 1024;
 
 /**
  * The live events of one session. It listens to the activity as long as anybody reads them, and what nobody reads is never encoded. A reader hears of
@@ -126,21 +126,21 @@ export class LiveEvents {
       containment,
       methods,
       usage: used,
-      tasks: live.slice(0, mostSnapshotTasks).map((task) => this.#liveTask(task)),
-      tasksLeftOut: Math.max(0, live.length - mostSnapshotTasks),
+      tasks: live.slice(0, maxSnapshotTasks).map((task) => this.#liveTask(task)),
+      tasksLeftOut: Math.max(0, live.length - maxSnapshotTasks),
     });
   }
 
   #liveTask(task: Task): LiveTask {
     const { id: taskId, reportedState: state, origin, inputWait } = task;
-    const start = this.#starts.get(task) ?? startOf(this.#shown(task.text, longestText).text);
+    const start = this.#starts.get(task) ?? startOf(this.#shown(task.text, maxText).text);
     this.#starts.set(task, start);
     const question = inputWait === null ? null : this.#shownQuestion(inputWait.question);
     return { taskId, contextId: this.#contextOf(task), state, origin, text: start, question };
   }
 
   #shownQuestion({ taskId, waitId, prompt }: Question): Question {
-    return { taskId, waitId, prompt: this.#shown(prompt, longestText).text };
+    return { taskId, waitId, prompt: this.#shown(prompt, maxText).text };
   }
 
   #hear(activity: Activity): void {
@@ -173,7 +173,7 @@ export class LiveEvents {
       }
       case 'question-settled': {
         const { question, end } = activity;
-        const answer = activity.answer === null ? null : this.#shown(activity.answer, longestText).text;
+        const answer = activity.answer === null ? null : this.#shown(activity.answer, maxText).text;
         return [{ event: 'question_settled', taskId: question.taskId, waitId: question.waitId, end, answer }];
       }
       case 'task-settled':
@@ -197,7 +197,7 @@ export class LiveEvents {
 
   #received(task: Task): LiveEvent {
     const { id: taskId, origin, sender } = task;
-    const { text, isCut: textCut } = this.#shown(task.text, longestText);
+    const { text, isCut: textCut } = this.#shown(task.text, maxText);
     const principal = sender === null ? null : this.#name(sender.principal);
     const queued = this.#session.board.before(task);
     const contextId = this.#contextOf(task);
@@ -209,7 +209,7 @@ export class LiveEvents {
     why: string,
     wait: RetryWaiting | null,
   ): LiveEvent {
-    const reason = this.#shown(why, longestReason).text;
+    const reason = this.#shown(why, maxReason).text;
     this.#toldRetry = wait !== null;
     return { event: 'retry', taskId: task.id, turn, reason, wait };
   }
@@ -246,7 +246,7 @@ export class LiveEvents {
     const toolName = this.#name(call.toolName);
     const callId = this.#callId(call.callId ?? '');
     const ended = { taskId, turn, callId, toolName, exitCode, isError, denied, durationMs, step };
-    const reason = denied ? this.#shown(call.unfenced, longestReason).text : '';
+    const reason = denied ? this.#shown(call.unfenced, maxReason).text : '';
     const refusal = { event: 'refusal', taskId, what: toolName, reason } as const;
     return [...(denied ? [refusal] : []), { event: 'call_end', ...ended }];
   }
@@ -254,7 +254,7 @@ export class LiveEvents {
   #settled(task: Task): LiveEvent {
     const { id: taskId, state, failure, statusMessage, turns, usage, startedMs } = task;
     const why = state === 'failed' ? (failure ?? statusMessage) : null;
-    const reason = why === null ? null : this.#shown(why, longestReason).text;
+    const reason = why === null ? null : this.#shown(why, maxReason).text;
     const durationMs = startedMs === null ? 0 : elapsedMs(this.#session.clock, startedMs);
     return { event: 'task_settled', taskId, state, reason, turns, usage, durationMs };
   }
@@ -269,16 +269,16 @@ export class LiveEvents {
   > {
     // A value that JSON does not have becomes null.
     const encoded = withDigits(input, digits) ?? 'null';
-    const isShort = Buffer.byteLength(encoded) <= longestArguments;
-    if (digits !== undefined || !isShort || parseJsonText(encoded, mostFrameValues, deepestArguments).kind !== 'json') {
-      return { arguments: null, argumentsText: this.#shown(encoded, longestArguments).text };
+    const isShort = Buffer.byteLength(encoded) <= maxArguments;
+    if (digits !== undefined || !isShort || parseJsonText(encoded, maxFrameValues, deepestArguments).kind !== 'json') {
+      return { arguments: null, argumentsText: this.#shown(encoded, maxArguments).text };
     }
     const { redact } = this.#options;
     return { arguments: redact(encoded) === encoded ? input : redactedJson(input, redact), argumentsText: null };
   }
 
   #callId(id: string): string | null {
-    return id === '' || id.length > longestCallId ? null : toUSVString(this.#options.redact(id));
+    return id === '' || id.length > maxCallId ? null : toUSVString(this.#options.redact(id));
   }
 
   /** Redacts and cuts an id that a client chose. */
@@ -287,22 +287,22 @@ export class LiveEvents {
   }
 
   #name(name: string): string {
-    return this.#shown(name, longestName).text;
+    return this.#shown(name, maxName).text;
   }
 
-  /** The beginning of a text that takes at most `mostBytes` as JSON, without secrets. */
-  #shown(text: string, mostBytes: number): { readonly text: string; readonly isCut: boolean } {
-    const head = text.slice(0, mostBytes + longestSecret);
+  /** The beginning of a text that takes at most `maxBytes` as JSON, without secrets. */
+  #shown(text: string, maxBytes: number): { readonly text: string; readonly isCut: boolean } {
+    const head = text.slice(0, maxBytes + maxSecret);
     const redacted = toUSVString(this.#options.redact(head));
-    const certain = head.length === text.length ? redacted.length : Math.max(0, redacted.length - longestSecret);
-    const length = Math.min(certain, fittingLength(redacted, mostBytes));
+    const certain = head.length === text.length ? redacted.length : Math.max(0, redacted.length - maxSecret);
+    const length = Math.min(certain, fittingLength(redacted, maxBytes));
     if (length === redacted.length) return { text: redacted, isCut: head.length < text.length };
     return { text: toUSVString(redacted.slice(0, length)), isCut: true };
   }
 }
 
 function startOf(text: string): string {
-  const start = text.slice(0, longestStart);
+  const start = text.slice(0, maxStart);
   return start.isWellFormed() ? start : start.slice(0, -1);
 }
 

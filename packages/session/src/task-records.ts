@@ -18,13 +18,13 @@ import {
 } from './task/task-record.ts';
 
 /** Limit for all messages and artifacts together. */
-const mostTogether = 16 * 1024 * 1024;
+const maxTogether = 16 * 1024 * 1024;
 /** A longer reason or question of the capsule's own is cut. */
-const longestMessage = 60 * 1024;
+const maxMessage = 60 * 1024;
 /** What a task says that is not begun because another one waits for an answer. It says nothing of the other: that may be another client's. */
 const waitsBehind = 'waits: a task before this one asks a question that is not answered yet';
 /** Limit for a response that is still being written; the rest is shown when it is whole. */
-const longestPartial = 4 * 1024 * 1024;
+const maxPartial = 4 * 1024 * 1024;
 
 type RecordedSession = Pick<Session, 'activity' | 'board' | 'clock'>;
 
@@ -175,7 +175,7 @@ export class TaskRecords {
   /** What the turn before said is a message now, and the response starts again. */
   #turn(record: TaskRecord): void {
     // Clients heard it as it was said; what is too long to be kept is not sent again.
-    const said = record.isStale || (record.response ?? '').length > longestMessage ? null : record.response;
+    const said = record.isStale || (record.response ?? '').length > maxMessage ? null : record.response;
     record.beginTurn();
     this.#change(record, 'working', said);
   }
@@ -186,7 +186,7 @@ export class TaskRecords {
     const isFirst = record.response === null || record.isStale;
     const before = isFirst ? '' : (record.response ?? '');
     record.isStale = false;
-    if (before.length < longestPartial) record.response = before + text;
+    if (before.length < maxPartial) record.response = before + text;
     record.version += 1;
     record.tell({ kind: 'text', text, isFirst });
   }
@@ -237,7 +237,7 @@ export class TaskRecords {
   }
 
   #say(record: TaskRecord, text: string): void {
-    record.said = record.newMessage('agent', shortened(text, longestMessage));
+    record.said = record.newMessage('agent', shortened(text, maxMessage));
     this.#keep(record, record.said);
   }
 
@@ -251,7 +251,7 @@ export class TaskRecords {
     this.#held.add({ taskId, bytes, drop });
     this.#heldBytes += bytes;
     for (const oldest of this.#held) {
-      if (this.#heldBytes <= mostTogether) return;
+      if (this.#heldBytes <= maxTogether) return;
       this.#release(oldest);
     }
   }

@@ -14,8 +14,8 @@ export interface Delivered {
 }
 
 export interface QueueLimits {
-  readonly mostQueued: number;
-  readonly mostInBatch: number;
+  readonly maxQueued: number;
+  readonly maxInBatch: number;
   /** How long a record waits for others. */
   readonly delayMs: number;
 }
@@ -29,10 +29,10 @@ interface BatchQueueRequest<Item> extends QueueLimits {
 }
 
 /** Whatever records hold: a prompt is up to 64 KiB. */
-const mostQueuedBytes = 32 * 1024 * 1024;
-const mostBatchBytes = 4 * 1024 * 1024;
+const maxQueuedBytes = 32 * 1024 * 1024;
+const maxBatchBytes = 4 * 1024 * 1024;
 const firstPauseMs = 1000;
-const longestPauseMs = 30_000;
+const maxPauseMs = 30_000;
 /** At the end of a session there is no time for more. */
 const lastPauseMs = 200;
 
@@ -83,21 +83,21 @@ export class BatchQueue<Item> {
       this.#lose(1);
       return;
     }
-    const { mostQueued, mostInBatch, delayMs, sizeOf } = this.#request;
+    const { maxQueued, maxInBatch, delayMs, sizeOf } = this.#request;
     const size = sizeOf(item);
-    if (this.#items.length >= mostQueued || this.#bytes + size > mostQueuedBytes) {
+    if (this.#items.length >= maxQueued || this.#bytes + size > maxQueuedBytes) {
       this.#dropped += 1;
       this.#request.onLost(1);
       return;
     }
     this.#items.push({ item, size });
     this.#bytes += size;
-    this.#startWithin(this.#items.length >= mostInBatch ? 0 : delayMs);
+    this.#startWithin(this.#items.length >= maxInBatch ? 0 : delayMs);
   }
 
   /** Resolves once less than a batch waits. */
   async caughtUp(): Promise<void> {
-    if (this.#items.length >= this.#request.mostInBatch) await this.#start();
+    if (this.#items.length >= this.#request.maxInBatch) await this.#start();
   }
 
   /** Sends what is left, again and again while that fails, until `withinMs` have passed; the rest is counted as failed. */
@@ -152,9 +152,9 @@ export class BatchQueue<Item> {
   #nextBatch(): readonly Item[] {
     let bytes = 0;
     const batch: Item[] = [];
-    for (const { item, size } of this.#items.slice(0, this.#request.mostInBatch)) {
+    for (const { item, size } of this.#items.slice(0, this.#request.maxInBatch)) {
       bytes += size;
-      if (batch.length > 0 && bytes > mostBatchBytes) break;
+      if (batch.length > 0 && bytes > maxBatchBytes) break;
       batch.push(item);
     }
     return batch;
@@ -176,7 +176,7 @@ export class BatchQueue<Item> {
     const { clock } = this.#request;
     const askedMs = afterMs ?? 0;
     if (this.#endsMs === null) {
-      const usualMs = Math.min(longestPauseMs, firstPauseMs * 2 ** (failures - 1));
+      const usualMs = Math.min(maxPauseMs, firstPauseMs * 2 ** (failures - 1));
       const waitMs = Math.max(usualMs, askedMs) + this.#jitterMs(usualMs);
       const began = clock.monotonicMs();
       if (await isKept(pause(clock, waitMs, this.#ending.signal))) return true;

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 
 import type { Message } from '@svc/session/model/driver.ts';
-import { callContent, inferenceContent, longestContent } from './content.ts';
+import { callContent, inferenceContent, maxContent } from './content.ts';
 import type { Attribute } from './otlp-records.ts';
 
 const asItIs = (text: string): string => text;
@@ -52,22 +52,20 @@ describe('the content of an inference', () => {
     const messages = Array.from({ length: 100 }, (_, number) => user(`${number} ${'x'.repeat(2000)}`));
     const sent = valueOf(inferenceContent({ system: '', messages }, null, asItIs), 'gen_ai.input.messages');
     const kept = JSON.parse(sent) as readonly { readonly parts: readonly { readonly content: string }[] }[];
-    expect(sent.length).toBeLessThan(longestContent);
+    expect(sent.length).toBeLessThan(maxContent);
     expect([kept.length, kept.at(-1)?.parts[0]?.content.slice(0, 3)]).toEqual([31, '99 ']);
   });
 
   it('has a part of a last message that is too long', () => {
     const messages = [user('first'), user('x'.repeat(10_000_000))];
     const sent = valueOf(inferenceContent({ system: '', messages }, null, asItIs), 'gen_ai.input.messages');
-    expect(JSON.parse(sent)).toEqual([
-      { role: 'user', parts: [{ type: 'text', content: 'x'.repeat(longestContent) }] },
-    ]);
+    expect(JSON.parse(sent)).toEqual([{ role: 'user', parts: [{ type: 'text', content: 'x'.repeat(maxContent) }] }]);
   });
 
   it('has no secret, also where one lies across the cut', () => {
     const secret = 's3cret-of-a-session';
     const redact = (text: string): string => text.replaceAll(secret, '[secret]');
-    const text = `${'x'.repeat(longestContent - 5)}${secret}`;
+    const text = `${'x'.repeat(maxContent - 5)}${secret}`;
     expect(valueOf(callContent({ text: secret }, text, redact), 'gen_ai.tool.call.result')).toMatch(/x\[secr$/);
     expect(valueOf(callContent({ text: secret }, null, redact), 'gen_ai.tool.call.arguments')).toBe(
       '{"text":"[secret]"}',

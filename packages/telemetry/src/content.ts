@@ -7,11 +7,11 @@ import { attributes as names } from './genai-names.ts';
 import { type Attribute, AttributeList } from './otlp-records.ts';
 
 /** One attribute, in characters. */
-export const longestContent: number = 64 * 1024;
+export const maxContent: number = 64 * 1024;
 /** Longer than any secret: what is cut off before it is searched for them may begin with the rest of one. */
-const longestSecret = 512 * 1024;
+const maxSecret = 512 * 1024;
 /** In the tail of a conversation. */
-const mostMessages = 1000;
+const maxMessages = 1000;
 
 type Redact = (text: string) => string;
 
@@ -41,9 +41,9 @@ export function callContent(args: unknown, result: string | null, redact: Redact
 function fitting(messages: readonly Message[], redact: Redact): string {
   const kept: string[] = [];
   let length = 2;
-  for (const message of messages.slice(-mostMessages).toReversed()) {
+  for (const message of messages.slice(-maxMessages).toReversed()) {
     const json = JSON.stringify(messageOf(message, redact));
-    if (kept.length > 0 && length + json.length >= longestContent) break;
+    if (kept.length > 0 && length + json.length >= maxContent) break;
     kept.push(json);
     length += json.length + 1;
   }
@@ -65,7 +65,7 @@ function answerOf({ content, stopReason }: Pick<InferenceResponse, 'content' | '
 }
 
 function partsOf(content: readonly ContentBlock[], redact: Redact): readonly object[] {
-  return content.slice(0, mostMessages).map((block) => {
+  return content.slice(0, maxMessages).map((block) => {
     switch (block.type) {
       case 'text':
         return { type: 'text', content: cut(block.text, redact) };
@@ -89,5 +89,5 @@ function parsed(json: string): unknown {
 }
 
 function cut(text: string, redact: Redact): string {
-  return toUSVString(redact(text.slice(0, longestContent + longestSecret)).slice(0, longestContent));
+  return toUSVString(redact(text.slice(0, maxContent + maxSecret)).slice(0, maxContent));
 }

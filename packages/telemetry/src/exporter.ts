@@ -42,7 +42,7 @@ interface Encoders<Item> {
 }
 
 /** Two at most: one that is being sent, and a newer one that says all that it does. */
-const mostSnapshots = 2;
+const maxSnapshots = 2;
 
 /** The telemetry of one session, from its first line. Nothing waits for it but `close`. */
 export class Exporter {
@@ -154,15 +154,15 @@ export class Exporter {
   #queue<Item>(name: SignalName, encoders: Encoders<Item>, sizeOf: (item: Item) => number): BatchQueue<Item> | null {
     const signal = this.#settings.signals[name];
     if (signal === undefined) return null;
-    const { mostQueued, mostInBatch, delayMs } = this.#settings;
+    const { maxQueued, maxInBatch, delayMs } = this.#settings;
     const isMetrics = name === 'metrics';
     const encode = (items: readonly Item[]): Uint8Array =>
       signal.encoding === 'protobuf'
         ? encoders.protobuf(this.#origin, items)
         : Buffer.from(encoders.json(this.#origin, items));
     return new BatchQueue<Item>({
-      mostQueued: isMetrics ? mostSnapshots : mostQueued,
-      mostInBatch: isMetrics ? mostSnapshots : mostInBatch,
+      maxQueued: isMetrics ? maxSnapshots : maxQueued,
+      maxInBatch: isMetrics ? maxSnapshots : maxInBatch,
       delayMs: isMetrics ? 0 : delayMs,
       sizeOf,
       clock: this.#clock,

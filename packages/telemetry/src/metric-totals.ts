@@ -13,7 +13,7 @@ interface Totals {
 }
 
 /** Sets of attributes that one metric keeps apart. Whatever comes beyond these is one set. */
-const mostSets = 256;
+const maxSets = 256;
 const overflow: readonly Attribute[] = [{ key: names.overflow, value: true }];
 
 /** What one inference came to; `usage` is null if the provider reported none. */
@@ -126,7 +126,7 @@ class MetricSets {
   }
 
   #fresh(key: string, attributes: () => AttributeList): Totals {
-    const isFull = this.#sets.size >= mostSets;
+    const isFull = this.#sets.size >= maxSets;
     const shared = isFull ? this.#sets.get(overflowKey) : undefined;
     if (shared !== undefined) return shared;
     const buckets = Array.from({ length: (this.#kind.bounds?.length ?? 0) + 1 }, () => 0);

@@ -21,9 +21,9 @@ const passing: ReadonlySet<number> = new Set([429, 502, 503, 504]);
 /** Statuses of a path that is not there: many collectors take traces alone. */
 const absent: ReadonlySet<number> = new Set([404, 405, 501]);
 /** More of an answer is not read. */
-const mostAnswerBytes = 64 * 1024;
+const maxAnswerBytes = 64 * 1024;
 /** A collector that asks for a longer pause gets this one. */
-const longestPauseMs = 600_000;
+const maxPauseMs = 600_000;
 
 /** Never rejects for what a collector or a network does. Follows no redirect, and reads no more of an answer than it has to. */
 export async function postBatch(
@@ -80,7 +80,7 @@ async function beginningOf(response: IncomingMessage): Promise<Buffer> {
     for await (const piece of response as AsyncIterable<Buffer>) {
       pieces.push(piece);
       bytes += piece.length;
-      if (bytes > mostAnswerBytes) return Buffer.alloc(0);
+      if (bytes > maxAnswerBytes) return Buffer.alloc(0);
     }
   } catch (error) {
     if (!isNetworkError(error)) throw error;
@@ -93,7 +93,7 @@ async function beginningOf(response: IncomingMessage): Promise<Buffer> {
 function retryAfterMs(header: string | undefined, now: number): number | null {
   if (header === undefined) return null;
   const ms = /^\d{1,9}$/.test(header) ? Number(header) * 1000 : Date.parse(header) - now;
-  return Number.isNaN(ms) ? null : Math.min(Math.max(0, ms), longestPauseMs);
+  return Number.isNaN(ms) ? null : Math.min(Math.max(0, ms), maxPauseMs);
 }
 
 /** Field 1 of `partial_success`, which is field 1 of the answer: how many records the collector threw away. */

@@ -28,8 +28,8 @@ export interface TelemetrySettings {
   readonly serviceName: string | null;
   readonly resource: ReadonlyMap<string, string>;
   readonly sampler: Sampler;
-  readonly mostQueued: number;
-  readonly mostInBatch: number;
+  readonly maxQueued: number;
+  readonly maxInBatch: number;
   /** How long a record waits for others. */
   readonly delayMs: number;
   readonly metricsEveryMs: number;
@@ -62,24 +62,24 @@ export function readSettings(env: Environment, network: Environment = env): Read
     const { message, hint } = unusable;
     variables.warn(new Diagnostic('W-OTL-002', `${message}: nothing is sent`, hint === undefined ? {} : { hint }));
   }
-  const mostQueued = variables.count('OTEL_BSP_MAX_QUEUE_SIZE', { usual: 2048, most: 1_000_000 });
+  const maxQueued = variables.count('OTEL_BSP_MAX_QUEUE_SIZE', { usual: 2048, most: 1_000_000 });
   const settings = {
     signals: unusable === null ? signals : {},
     proxyFor: proxied,
     serviceName: variables.text('OTEL_SERVICE_NAME'),
     resource: variables.pairs('OTEL_RESOURCE_ATTRIBUTES') ?? new Map(),
     sampler: readSampler(variables),
-    mostQueued,
-    mostInBatch: Math.min(mostQueued, variables.count('OTEL_BSP_MAX_EXPORT_BATCH_SIZE', { usual: 512, most: 100_000 })),
-    delayMs: variables.count('OTEL_BSP_SCHEDULE_DELAY', { usual: 1000, most: longestMs }),
-    metricsEveryMs: variables.count('OTEL_METRIC_EXPORT_INTERVAL', { usual: 60_000, most: longestMs }),
+    maxQueued,
+    maxInBatch: Math.min(maxQueued, variables.count('OTEL_BSP_MAX_EXPORT_BATCH_SIZE', { usual: 512, most: 100_000 })),
+    delayMs: variables.count('OTEL_BSP_SCHEDULE_DELAY', { usual: 1000, most: maxMs }),
+    metricsEveryMs: variables.count('OTEL_METRIC_EXPORT_INTERVAL', { usual: 60_000, most: maxMs }),
     withContent: variables.choice('SVC_TELEMETRY_CONTENT', ['0', '1'], '0') === '1',
   };
   return { settings, problems: variables.problems };
 }
 
-const longestMs = 3_600_000;
-const longestTimeoutMs = 600_000;
+const maxMs = 3_600_000;
+const maxTimeoutMs = 600_000;
 
 function readSignal(name: SignalName, variables: Variables): SignalSettings | null {
   const own = name.toUpperCase();
@@ -92,7 +92,7 @@ function readSignal(name: SignalName, variables: Variables): SignalSettings | nu
   };
   const encoding = readProtocol(of('PROTOCOL'), name, variables);
   if (encoding === null) return null;
-  const timeoutMs = variables.count(of('TIMEOUT'), { usual: 10_000, most: longestTimeoutMs });
+  const timeoutMs = variables.count(of('TIMEOUT'), { usual: 10_000, most: maxTimeoutMs });
   return { url, headers: readHeaders(of('HEADERS'), variables), timeoutMs, encoding };
 }
 
@@ -182,8 +182,8 @@ class Variables {
   /** Returns null for an empty one, as the conventions have it. */
   text(variable: string): string | null {
     const value = this.#env[variable]?.trim() ?? '';
-    if (value.length <= longestValue) return value === '' ? null : value;
-    this.refuse(variable, `is longer than ${longestValue} characters, and is passed over`);
+    if (value.length <= maxValue) return value === '' ? null : value;
+    this.refuse(variable, `is longer than ${maxValue} characters, and is passed over`);
     return null;
   }
 
@@ -231,4 +231,4 @@ class Variables {
   }
 }
 
-const longestValue = 8192;
+const maxValue = 8192;

@@ -44,9 +44,9 @@ interface OpenDelegation {
 }
 
 /** Tasks and delegations that a trace leaves open; more than these can only be in one that was made up. */
-const mostOpen = 100_000;
+const maxOpen = 100_000;
 /** A name that a model, a provider or an artifact gave, in characters. */
-const longestName = 256;
+const maxName = 256;
 const noContent: readonly Attribute[] = [];
 
 /** Is given the lines of one session in their order. A span is made once its end is certain; a child may come before its parent. */
@@ -112,7 +112,7 @@ export class TraceSpans {
   }
 
   #open({ timestamp, task_id, context_id, origin, traceparent }: LineOf<'task_received'>): void {
-    if (this.#tasks.size >= mostOpen) return;
+    if (this.#tasks.size >= maxOpen) return;
     const trace = taskTrace(task_id, traceparent, this.#sampler);
     // Without its text, which may be long.
     const line = { timestamp, task_id, context_id, origin };
@@ -281,7 +281,7 @@ export class TraceSpans {
     const known = this.#delegations.get(line.delegation_id);
     const open = known ?? { line, trace: this.#traceOf(line.task_id) };
     if (line.status === 'started') {
-      if (this.#delegations.size < mostOpen) this.#delegations.set(line.delegation_id, open);
+      if (this.#delegations.size < maxOpen) this.#delegations.set(line.delegation_id, open);
       return;
     }
     this.#invocationOfChild(open, { atMs: line.timestamp, errorType: line.status === 'ok' ? null : line.status });
@@ -348,7 +348,7 @@ export class TraceSpans {
   }
 
   #shown(text: string): string {
-    return toUSVString(this.#redact(shortened(text, longestName)));
+    return toUSVString(this.#redact(shortened(text, maxName)));
   }
 }
 

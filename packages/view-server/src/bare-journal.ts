@@ -1,7 +1,7 @@
 /** Gives the lines of a journal without the texts in them, which a page asks for one by one. */
 
 import type { LineFile } from '@svc/record/journal/line-file.ts';
-import { longestLine } from '@svc/record/journal/line-cursor.ts';
+import { maxLine } from '@svc/record/journal/line-cursor.ts';
 import { endsAsRecord, tailBytes } from '@svc/record/journal/record-line.ts';
 import { WholeLines } from './whole-lines.ts';
 
@@ -9,7 +9,7 @@ const lineFeed = 0x0a;
 const bodyStart = /^\{"n":\d{1,15},"k":"body",/;
 /** As `svc` writes it (`journal/journal-writer.ts`). */
 const bodyHead = /^\{"n":\d{1,15},"k":"body","sha256":"[0-9a-f]{64}","bytes":\d{1,16}/;
-const longestHead = 160;
+const maxHead = 160;
 const inFile = Buffer.from(',"file":true');
 
 /** A walk over a journal that grows: each time the lines that have become whole since the last. */
@@ -32,13 +32,13 @@ export class BareJournal {
     while (!this.#isTooLong) {
       yield* this.#upTo(this.#lines.end());
       if (!this.#lines.isBehind) return;
-      this.#isTooLong ||= this.#lines.unended > longestLine;
+      this.#isTooLong ||= this.#lines.unended > maxLine;
     }
   }
 
   *#upTo(end: number): Generator<Buffer> {
     while (this.#at < end) {
-      const lines = this.#lines.linesAt(this.#at, end, longestLine);
+      const lines = this.#lines.linesAt(this.#at, end, maxLine);
       if (lines === null) {
         this.#isTooLong = true;
         return;
@@ -70,7 +70,7 @@ function withoutTexts(lines: Buffer): Buffer {
 
 /** Returns null for a line that is no record. */
 function withoutText(line: Buffer): Buffer | null {
-  const [head] = bodyHead.exec(line.toString('latin1', 0, longestHead)) ?? [];
+  const [head] = bodyHead.exec(line.toString('latin1', 0, maxHead)) ?? [];
   if (head === undefined) return withoutKeys(line);
   if (!endsAsRecord(line, line.length)) return null;
   const isInFile = line.subarray(head.length, head.length + inFile.length).equals(inFile);

@@ -22,7 +22,7 @@ import type { ViewedSession } from './viewed-session.ts';
 const methods: ReadonlySet<string> = new Set(['message/send', 'tasks/cancel', 'tasks/answer']);
 
 const callMs = 10_000;
-const mostAnswerBytes = 4 * 1024 * 1024;
+const maxAnswerBytes = 4 * 1024 * 1024;
 
 export function notLive(): HttpRefusal {
   return new HttpRefusal(410, 'not_live', 'The session does not run.');
@@ -76,7 +76,7 @@ export async function passCall(
         // Made anew: what was read is what is sent.
         body: JSON.stringify({ jsonrpc: '2.0', id, method, params }),
       },
-      { mostBytes: mostAnswerBytes },
+      { maxBytes: maxAnswerBytes },
     );
     return json(text);
   } catch (error) {

@@ -8,10 +8,10 @@ import { isForeignPage, isLoopbackHost, singleHeader } from '@svc/kit/http/hygie
 import { busy, type HttpRefusal, kitRefusal } from '@svc/kit/http/refusal.ts';
 
 /** Limit for requests with the token, and for those without it, of all connections. A page asks for a body when a row of it is chosen. */
-const mostEachSecond = 500;
+const maxEachSecond = 500;
 const httpPort = 80;
 /** So many different wrong tokens are somebody who guesses; a page of an earlier server asks with the same one again and again. */
-const mostWrongTokens = 5;
+const maxWrongTokens = 5;
 
 interface DoorsOptions {
   /** The key of the browser that `--open` starts; null where none is started. */
@@ -71,9 +71,9 @@ export class Doors {
 
   /** Counts what was shown instead of the token, once whatever it is. */
   wrongToken(shown: string): void {
-    if (this.#wrongTokens.size >= mostWrongTokens || this.#wrongTokens.has(shown)) return;
+    if (this.#wrongTokens.size >= maxWrongTokens || this.#wrongTokens.has(shown)) return;
     this.#wrongTokens.add(shown);
-    if (this.#wrongTokens.size === mostWrongTokens) this.#options.onGuessed();
+    if (this.#wrongTokens.size === maxWrongTokens) this.#options.onGuessed();
   }
 
   /** Takes the same time whatever the key is; a right one is good once. */
@@ -93,7 +93,7 @@ export class Doors {
     if (second !== this.#second) this.#inSecond = { known: 0, unknown: 0 };
     this.#second = second;
     this.#inSecond[who] += 1;
-    return this.#inSecond[who] > mostEachSecond;
+    return this.#inSecond[who] > maxEachSecond;
   }
 }
 

@@ -1,7 +1,7 @@
 /** Walks over the lines of a file that anybody may have written, with time for others in between. */
 
 import type { LineFile } from '@svc/record/journal/line-file.ts';
-import { longestLine } from '@svc/record/journal/line-cursor.ts';
+import { maxLine } from '@svc/record/journal/line-cursor.ts';
 
 /** Given of a line that is too long to be read. */
 const beginningBytes = 64 * 1024;
@@ -46,7 +46,7 @@ export function* eachLine(file: LineFile, from: number): Generator<WalkedLine | 
     if (!cursor.isTooLong) return;
     const { offset: byte, start: at } = cursor;
     const line = Buffer.from(cursor.bytes.subarray(at, at + beginningBytes));
-    const end = yield* endOfLine(file, byte + longestLine);
+    const end = yield* endOfLine(file, byte + maxLine);
     if (end === null) return;
     start = end + 1;
     yield { line, isWhole: false, byte, next: start };

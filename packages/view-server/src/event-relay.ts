@@ -21,7 +21,7 @@ const callMs = 10_000;
 /** A capsule says something every 15 seconds. */
 const idleMs = 60_000;
 /** Held whole before it is passed on. */
-const longestFrame = 32 * 1024 * 1024;
+const maxFrame = 32 * 1024 * 1024;
 /** Pause between two looks whether the capsule is there again. */
 const lookMs = 250;
 const looksEachBeat = 40;
@@ -94,7 +94,7 @@ export class EventRelay {
 
   /** `broken` when the connection ended without the word of the capsule that nothing more comes. */
   async #passOne(body: Reader, isAgain: boolean): Promise<'over' | 'broken'> {
-    const frames = new WholeFrames(longestFrame);
+    const frames = new WholeFrames(maxFrame);
     try {
       for await (const piece of this.#stream.pieces) {
         const whole = frames.take(piece);

@@ -54,7 +54,7 @@ interface ExportRequest {
 /** `text` is null for a file that is no text, or too long. */
 type HeldFile = ViewedFile & { readonly text: string | null };
 
-const mostFileBytes = 16 * 1024 * 1024;
+const maxFileBytes = 16 * 1024 * 1024;
 
 /** Replaces the file as a whole: after a crash it is the old one or the new one. `E-RUN-068` for more than an export may hold. */
 export async function exportPage(request: ExportRequest): Promise<Added> {
@@ -163,8 +163,8 @@ class SessionParts {
       size.grow(length);
     }
     for (const { bytes: length } of files) {
-      bytes += Math.min(length, mostFileBytes);
-      size.add(Math.min(length, mostFileBytes));
+      bytes += Math.min(length, maxFileBytes);
+      size.add(Math.min(length, maxFileBytes));
     }
     return { texts, files: files.length, bytes };
   }
@@ -192,7 +192,7 @@ class SessionParts {
 
   async *files(files: readonly ViewedFile[]): AsyncGenerator<Buffer> {
     for (const { path, bytes } of files) {
-      const text = bytes > mostFileBytes ? null : await this.#textOf(path);
+      const text = bytes > maxFileBytes ? null : await this.#textOf(path);
       yield this.#held({ path, bytes, text });
     }
   }
@@ -262,7 +262,7 @@ class SessionParts {
     const file = await openViewedFile(this.#session, path, this.looks);
     if (file === null) return null;
     try {
-      const bytes = readFileUpTo(file.descriptor, mostFileBytes);
+      const bytes = readFileUpTo(file.descriptor, maxFileBytes);
       return bytes === undefined ? null : (decodeStrictUtf8(bytes) ?? null);
     } finally {
       release(file.descriptor);

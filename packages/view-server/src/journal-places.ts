@@ -10,8 +10,8 @@ import { eachLine } from './each-line.ts';
 import { keptText, textIn } from './rows/checked.ts';
 
 /** A journal may have any number of steps, tasks and answers: what comes behind so many has no texts in a page. */
-const [mostSteps, mostTasks] = [500_000, 100_000];
-const [longestPlace, longestId] = [1024, 128];
+const [maxSteps, maxTasks] = [500_000, 100_000];
+const [maxPlace, maxId] = [1024, 128];
 /** Records that lead nowhere, by how `svc` writes them: they are not parsed. */
 const passed = /^\{"n":\d{1,15},"k":"(?:body|index|ask|io|look)"/;
 
@@ -100,25 +100,25 @@ export class JournalPlaces {
     const { k: kind, version, e, id } = record;
     if (kind === 'open') this.#version ??= typeof version === 'number' ? version : -1;
     if (!this.isKnown) return;
-    if (kind === 'start') this.#start(numberOf(textIn(e, longestPlace)), byte);
+    if (kind === 'start') this.#start(numberOf(textIn(e, maxPlace)), byte);
     else if (kind === 'end') {
-      const step = this.#steps.get(numberOf(textIn(e, longestPlace)));
+      const step = this.#steps.get(numberOf(textIn(e, maxPlace)));
       if (step !== undefined) step.endByte = byte;
-    } else if (kind === 'task-end' && this.#results.size < mostTasks)
-      this.#results.set(textIn(id, longestId), hashIn(record['result']));
+    } else if (kind === 'task-end' && this.#results.size < maxTasks)
+      this.#results.set(textIn(id, maxId), hashIn(record['result']));
     else if (kind === 'in') this.#arrived(record);
   }
 
   #start(place: number, startByte: number): void {
     this.#stepCount += 1;
-    if (this.#steps.size < mostSteps && !this.#steps.has(place))
+    if (this.#steps.size < maxSteps && !this.#steps.has(place))
       this.#steps.set(place, { number: this.#stepCount, startByte, endByte: null });
   }
 
   #arrived({ what, task, text }: JsonObject): void {
     const hash = hashIn(text);
-    if (what !== 'answer' || hash === null || typeof task !== 'string' || this.#answerCount >= mostTasks) return;
-    const id = keptText(task, longestId);
+    if (what !== 'answer' || hash === null || typeof task !== 'string' || this.#answerCount >= maxTasks) return;
+    const id = keptText(task, maxId);
     const known = this.#answers.get(id);
     this.#answerCount += 1;
     if (known === undefined) this.#answers.set(id, [hash]);

@@ -8,11 +8,11 @@ import type { LiveEvent, Snapshot } from '@svc/protocol/live-events.ts';
 import type { LiveCall, LiveNow } from '@svc/protocol/viewed-session.ts';
 import { capsuleGone } from './event-relay.ts';
 
-const mostCalls = 64;
+const maxCalls = 64;
 /** Limit for the text that is being written; the rest is in the journal soon. */
-const longestText = 16 * 1024;
-const longestTail = 2048;
-const [longestName, longestAbout, longestReason, longestModel] = [60, 160, 500, 100];
+const maxText = 16 * 1024;
+const maxTail = 2048;
+const [maxName, maxAbout, maxReason, maxModel] = [60, 160, 500, 100];
 
 type OpenCall = Omit<LiveCall, 'ms'> & { readonly task: string; readonly since: number };
 
@@ -53,7 +53,7 @@ export class LiveState {
     if (frame?.event !== 'text' && frame?.event !== 'thinking') return;
     const thinking = frame.event === 'thinking';
     const before = thinking === this.#now.thinking ? this.#now.text : '';
-    this.#set({ text: (before + frame.text).slice(-longestText), thinking, task: frame.taskId });
+    this.#set({ text: (before + frame.text).slice(-maxText), thinking, task: frame.taskId });
   }
 
   #set(change: Partial<LiveNow>): void {
@@ -69,15 +69,14 @@ export class LiveState {
       case 'waiting_for_model':
         return this.#set({ task: event.taskId, turn: event.turn, text: '', thinking: false, retry: '' });
       case 'retry':
-        return this.#set({ retry: event.reason.slice(0, longestReason) });
+        return this.#set({ retry: event.reason.slice(0, maxReason) });
       case 'usage':
-        return this.#set({ text: '', retry: '', model: event.model.slice(0, longestModel) });
+        return this.#set({ text: '', retry: '', model: event.model.slice(0, maxModel) });
       case 'call_start':
         return this.#called(event, at);
       case 'output': {
         const call = this.#calls.get(keyOf(event));
-        if (call !== undefined)
-          this.#calls.set(call.key, { ...call, tail: (call.tail + event.text).slice(-longestTail) });
+        if (call !== undefined) this.#calls.set(call.key, { ...call, tail: (call.tail + event.text).slice(-maxTail) });
         return;
       }
       case 'call_end':
@@ -96,10 +95,10 @@ export class LiveState {
   }
 
   #called(event: Extract<LiveEvent, { readonly event: 'call_start' }>, since: number): void {
-    if (this.#calls.size >= mostCalls) return;
+    if (this.#calls.size >= maxCalls) return;
     const key = keyOf(event);
     const about = aboutOf(event.argumentsText ?? event.arguments);
-    const name = event.toolName.slice(0, longestName);
+    const name = event.toolName.slice(0, maxName);
     this.#calls.set(key, { key, task: event.taskId, name, about, tail: '', since });
   }
 
@@ -111,7 +110,7 @@ export class LiveState {
         ? null
         : { task: asking.taskId, wait: asking.question.waitId, prompt: asking.question.prompt };
     const running = tasks.find(({ state }) => state !== 'submitted');
-    this.#set({ question, task: running?.taskId ?? null, text: '', model: model.slice(0, longestModel) });
+    this.#set({ question, task: running?.taskId ?? null, text: '', model: model.slice(0, maxModel) });
   }
 
   #settled(task: string): void {
@@ -137,5 +136,5 @@ function keyOf({
 function aboutOf(given: unknown): string {
   const [only, ...others] = Object.values(asJsonObject(given) ?? { given });
   const text = typeof only === 'string' && others.length === 0 ? only : JSON.stringify(given);
-  return text.slice(0, longestAbout);
+  return text.slice(0, maxAbout);
 }

@@ -6,14 +6,14 @@ import { shownBytes, shownCount } from '@svc/kit/shown-values.ts';
 import { objectIn, textIn, textsIn } from './rows/checked.ts';
 
 /** Limit for each list of a scope, which anybody may have written. */
-const mostItems = 500;
-const longestText = 300;
-const longestManifest = 200_000;
-const mostManifestLines = 5000;
+const maxItems = 500;
+const maxText = 300;
+const maxManifest = 200_000;
+const maxManifestLines = 5000;
 /** Limit for all lists together. */
-const mostRows = 1000;
+const maxRows = 1000;
 /** Pairs of characters that are compared at most to find where the manifest asks for grants: behind them no line is named. */
-const mostCompared = 200_000_000;
+const maxCompared = 200_000_000;
 /** What it costs to look at a line, as so many pairs. */
 const lineCost = 16;
 
@@ -56,7 +56,7 @@ const listsInWords: ReadonlySet<string> = new Set(['network_allow', 'shell_allow
 export function grantedIn(line: string, manifest: string): Granted {
   const event = parseJsonObject(line) ?? {};
   const grants = objectIn(event['effective_grants']);
-  const list = new GrantList(manifest.slice(0, longestManifest));
+  const list = new GrantList(manifest.slice(0, maxManifest));
   const { path: folder, writable, is_workdir: isWorkdir, ...given } = objectIn(grants['project_folder']);
   const [scope] = namesIn([grants['filesystem_scope']]);
   const shell = namesIn(grants['shell_allow']);
@@ -64,7 +64,7 @@ export function grantedIn(line: string, manifest: string): Granted {
   if (typeof folder === 'string')
     list.add(
       isWorkdir === true ? 'Workdir' : 'Project folder',
-      `${folder.slice(0, longestText)}, ${accessOf(writable)}`,
+      `${folder.slice(0, maxText)}, ${accessOf(writable)}`,
       null,
     );
   const repository = repositoryOf(given);
@@ -98,11 +98,11 @@ class GrantList {
   readonly #manifest: readonly string[];
   /** Where sections start; -1 for one that does not. */
   readonly #starts = new Map<string, number>();
-  #left = mostCompared;
+  #left = maxCompared;
   #more = 0;
 
   constructor(manifest: string) {
-    this.#manifest = manifest.split('\n', mostManifestLines);
+    this.#manifest = manifest.split('\n', maxManifestLines);
   }
 
   /** Where there are too many, the last says how many more. */
@@ -112,7 +112,7 @@ class GrantList {
   }
 
   add(kind: string, what: string, asked: Asked | null, use: UsedBy = null): void {
-    if (this.#rows.length === mostRows) this.#more += 1;
+    if (this.#rows.length === maxRows) this.#more += 1;
     else this.#rows.push({ kind, what, line: asked === null ? null : this.#lineOf(asked), use });
   }
 
@@ -143,16 +143,16 @@ class GrantList {
 function repositoryOf({ git, closed_git: closed }: JsonObject): string | null {
   const { path, writable, around } = objectIn(git);
   const { path: place, why } = objectIn(closed);
-  if (place !== undefined) return `git does not work: ${textIn(place, longestText)} ${textIn(why, longestText)}`;
+  if (place !== undefined) return `git does not work: ${textIn(place, maxText)} ${textIn(why, maxText)}`;
   if (path === undefined) return null;
-  const names = typeof around === 'string' ? `; names of files in ${textIn(around, longestText)}` : '';
-  return `${textIn(path, longestText)}, ${accessOf(writable)}${names}`;
+  const names = typeof around === 'string' ? `; names of files in ${textIn(around, maxText)}` : '';
+  return `${textIn(path, maxText)}, ${accessOf(writable)}${names}`;
 }
 
 function addPreopen(preopen: JsonObject, list: GrantList): void {
   const [artifact = '', runtime = 'artifact'] = namesIn([preopen['artifact'], preopen['runtime']]);
   const { path, writable } = preopen;
-  const place = path === '.' ? 'the workdir' : typeof path === 'string' ? path.slice(0, longestText) : null;
+  const place = path === '.' ? 'the workdir' : typeof path === 'string' ? path.slice(0, maxText) : null;
   const stores = namesIn(preopen['state']);
   const reach = place === null ? 'no files' : `${place}, ${accessOf(writable)}`;
   const held = stores.length === 0 ? '' : `; state: ${stores.join(', ')}`;
@@ -182,10 +182,10 @@ function sizeOf(bytes: number): string {
 }
 
 function objectsIn(value: unknown): readonly JsonObject[] {
-  return (Array.isArray(value) ? value.slice(0, mostItems) : []).map(objectIn);
+  return (Array.isArray(value) ? value.slice(0, maxItems) : []).map(objectIn);
 }
 
 /** The texts of a list that are not empty. */
 function namesIn(value: unknown): readonly string[] {
-  return textsIn(value, mostItems, longestText).filter((each) => each !== '');
+  return textsIn(value, maxItems, maxText).filter((each) => each !== '');
 }

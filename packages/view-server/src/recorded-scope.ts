@@ -7,14 +7,14 @@ import { type Guard, isFlag, isListOf, isObjectOf, isOneOf, isText, orNothing, o
 import { containmentClasses } from '@svc/protocol/containment-class.ts';
 import { notStopped } from './not-stopped.ts';
 
-const mostNames = 1000;
-const longestName = 4096;
+const maxNames = 1000;
+const maxName = 4096;
 
-const isName = (value: unknown): value is string => isText(value) && value.length <= longestName;
+const isName = (value: unknown): value is string => isText(value) && value.length <= maxName;
 
 function isShortListOf<Item>(item: Guard<Item>): Guard<readonly Item[]> {
   const isList = isListOf(item);
-  return (value): value is readonly Item[] => Array.isArray(value) && value.length <= mostNames && isList(value);
+  return (value): value is readonly Item[] => Array.isArray(value) && value.length <= maxNames && isList(value);
 }
 
 const isNames = isShortListOf(isName);

@@ -22,7 +22,7 @@ export type FullText = { readonly text: string } | { readonly why: string };
 
 const noJournal = 'This session kept no journal, or it is not here: texts of answers and outputs are in it.';
 const notKept = 'Not kept: the session recorded hashes and sizes of texts alone, or the text was too long.';
-const mostBlocks = 200;
+const maxBlocks = 200;
 
 /** Returns nothing for a line that leads nowhere. */
 export function textsOf(sought: Sought | null, journal: OpenJournal | null): StepTexts {
@@ -98,7 +98,7 @@ function partsOf(text: string): StepTexts['parts'] {
   const content = asJsonObject(outcome?.['response'])?.['content'] ?? outcome?.['content'];
   if (typeof content === 'string') return [{ kind: 'output', text: shownText(content) }];
   if (!Array.isArray(content)) return [{ kind: 'output', text: shownText(text) }];
-  return (content as readonly unknown[]).slice(0, mostBlocks).flatMap((each) => {
+  return (content as readonly unknown[]).slice(0, maxBlocks).flatMap((each) => {
     const block = asJsonObject(each);
     const said = block?.['text'];
     if (typeof said !== 'string' || said === '') return [];

@@ -7,13 +7,13 @@ import { release } from '@svc/kit/files/read-up-to.ts';
 import { unlessRefused } from '@svc/kit/files/unless-refused.ts';
 import type { ViewedFile, ViewedFiles } from '@svc/protocol/viewed-session.ts';
 import { ExportRoot, type OpenedFile } from '@svc/session/files/export-root.ts';
-import { mostFiles } from './trace-look.ts';
+import { maxFiles } from './trace-look.ts';
 import type { SessionLooks, ViewedSession } from './viewed-session.ts';
 
 const outFolder = 'out';
 const deepest = 16;
 /** Names of folders that are looked at. */
-const mostNames = 10_000;
+const maxNames = 10_000;
 
 /** The files that are there, by their paths; none of a session whose workdir is not known. */
 export async function filesOf(session: ViewedSession, looks: SessionLooks): Promise<ViewedFiles> {
@@ -30,7 +30,7 @@ export async function filesOf(session: ViewedSession, looks: SessionLooks): Prom
     const file = openIn(workdir, path);
     if (file === null) continue;
     release(file.descriptor);
-    if (files.size < mostFiles) files.set(path, { path, bytes: file.size });
+    if (files.size < maxFiles) files.set(path, { path, bytes: file.size });
     else isCut = true;
   }
   const sorted = [...files.values()].toSorted((a, b) => (a.path < b.path ? -1 : 1));
@@ -78,7 +78,7 @@ class Walk {
   ): void {
     for (let entry = names.readSync(); entry !== null; entry = names.readSync()) {
       this.#names += 1;
-      if (this.#names > mostNames || this.files.length >= mostFiles) {
+      if (this.#names > maxNames || this.files.length >= maxFiles) {
         this.isCut = true;
         return;
       }

@@ -14,9 +14,9 @@ import { changesIn, rowOfEvent, rowsWith } from './trace-lookups.ts';
 import type { ViewedSession } from './viewed-session.ts';
 
 /** Sessions whose records were looked through last. */
-const mostKnown = 4;
+const maxKnown = 4;
 /** Different scans of the whole records of one session that run at once. */
-const mostScans = 4;
+const maxScans = 4;
 
 interface Known {
   readonly trace: TraceIndex;
@@ -26,7 +26,7 @@ interface Known {
 }
 
 export class SessionTexts {
-  readonly #known = new BoundedMap<string, Known>(mostKnown);
+  readonly #known = new BoundedMap<string, Known>(maxKnown);
 
   /** The texts of a line of the trace, by its number from 0; null for one that is not there. */
   async ofRow(session: ViewedSession, row: number): Promise<StepDetail | null> {
@@ -67,7 +67,7 @@ export class SessionTexts {
     const { scans } = this.#of(session);
     const running = scans.get(what) as Promise<Value> | undefined;
     if (running !== undefined) return await running;
-    if (scans.size >= mostScans) throw busy();
+    if (scans.size >= maxScans) throw busy();
     const begun = scan().finally(() => scans.delete(what));
     scans.set(what, begun);
     return await begun;

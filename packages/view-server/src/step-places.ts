@@ -21,9 +21,9 @@ interface Progress {
 const begun: Progress = { attempt: 1, turn: 0, calls: 0, answers: 0 };
 
 /** Tasks whose lines came last: of an earlier one, what comes then has no texts. */
-const mostTasks = 100;
-const longestId = 128;
-const mostTurns = 1e9;
+const maxTasks = 100;
+const maxId = 128;
+const maxTurns = 1e9;
 
 /** Types of lines that lead to the journal, or that the way of others there depends on. */
 export const placedTypes: ReadonlySet<string> = new Set([
@@ -53,7 +53,7 @@ export class StepPlaces {
   take(event: JsonObject): Sought | null {
     const { event_type: type, task_id: id, turn } = event;
     if (typeof type !== 'string' || !placedTypes.has(type) || typeof id !== 'string' || id === '') return null;
-    const task = keptText(id, longestId);
+    const task = keptText(id, maxId);
     const known = this.#tasks.get(task) ?? begun;
     const at = `${task}/${known.attempt}/m`;
     switch (type) {
@@ -63,15 +63,15 @@ export class StepPlaces {
       case 'inference':
         // A hook asks beside the turns of a task.
         if (event['hook_name'] !== undefined) return null;
-        this.#keep(task, { ...known, turn: countIn(turn, mostTurns), calls: 0 });
-        return { kind: 'step', place: `${at}${countIn(turn, mostTurns)}` };
+        this.#keep(task, { ...known, turn: countIn(turn, maxTurns), calls: 0 });
+        return { kind: 'step', place: `${at}${countIn(turn, maxTurns)}` };
       case 'task_input_required':
         if (event['outcome'] !== 'answered') return null;
         this.#keep(task, { ...known, answers: known.answers + 1 });
         return { kind: 'answer', task, number: known.answers };
       default: {
         // Calls run one after the other: the n-th line after that of the model is the n-th call of its answer. The line of a plan comes after those of its steps, which say no turn.
-        const call = `${at}${countIn(turn ?? known.turn, mostTurns)}/t${known.calls + 1}`;
+        const call = `${at}${countIn(turn ?? known.turn, maxTurns)}/t${known.calls + 1}`;
         const step = event['step_id'];
         if (type === 'plan_step')
           return { kind: 'step', place: `${call}/s${typeof step === 'string' ? step.slice(0, 160) : ''}` };
@@ -86,6 +86,6 @@ export class StepPlaces {
     this.#tasks.delete(task);
     this.#tasks.set(task, progress);
     const [oldest] = this.#tasks.keys();
-    if (this.#tasks.size > mostTasks && oldest !== undefined) this.#tasks.delete(oldest);
+    if (this.#tasks.size > maxTasks && oldest !== undefined) this.#tasks.delete(oldest);
   }
 }

@@ -3,7 +3,7 @@
 import type { Socket } from 'node:net';
 
 /** Limit for all connections; the page itself is fetched on one of these. */
-const mostStrangers = 32;
+const maxStrangers = 32;
 /** Time in which a connection has to show the token. */
 const strangerMs = 15_000;
 
@@ -18,7 +18,7 @@ export class Strangers {
     this.#known.set(connection, timer);
     connection.once('close', () => this.trust(connection));
     const [oldest] = this.#known.keys();
-    if (oldest === undefined || this.#known.size <= mostStrangers) return;
+    if (oldest === undefined || this.#known.size <= maxStrangers) return;
     this.trust(oldest);
     oldest.destroy();
   }

@@ -13,7 +13,7 @@ import type { OpenReader, ViewedSession } from './viewed-session.ts';
 
 /** The address of a trace that names no session. */
 const namelessId = 'ses_00000000000000000000000000000000';
-const longestFirstLine = 4096;
+const maxFirstLine = 4096;
 
 /** It runs nowhere, whatever it claims of itself: the server believes only its lines, and reads nothing beside it. */
 export class TraceFileSession implements ViewedSession {
@@ -26,7 +26,7 @@ export class TraceFileSession implements ViewedSession {
     const file = this.openTrace();
     try {
       const [, id = ''] =
-        /"session_id"\s*:\s*"([^"]{1,100})"/.exec(file.readAt(0, longestFirstLine).toString('latin1')) ?? [];
+        /"session_id"\s*:\s*"([^"]{1,100})"/.exec(file.readAt(0, maxFirstLine).toString('latin1')) ?? [];
       this.id = isSessionId(id) ? id : namelessId;
     } finally {
       file.close();

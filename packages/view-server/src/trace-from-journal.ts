@@ -10,10 +10,10 @@ import { type EndRecord, type JournalRecord, type StartRecord, turnOf } from '@s
 import type { TraceEvent } from '@svc/record/trace/events.ts';
 
 /** A longer text of a line is left out, and so is each one after so much: a journal may name one text any number of times. */
-const [longestText, mostTextBytes] = [1024 * 1024, 256 * 1024 * 1024];
+const [maxText, maxTextBytes] = [1024 * 1024, 256 * 1024 * 1024];
 /** Calls of one answer. */
-const mostCalls = 10_000;
-const mostValues = 1_000_000;
+const maxCalls = 10_000;
+const maxValues = 1_000_000;
 
 const attemptPlace = /^(.+?)\/(\d{1,9})\/m\d{1,9}/;
 const callPlace = /^(.+\/m\d{1,9})\/t(\d{1,9})(?:\/s(.*?))?(?:\.\d+)?$/;
@@ -215,7 +215,7 @@ class Lines {
   #tellCalls(id: string, upTo: number): void {
     const answer = this.#answers.get(id);
     if (answer === undefined) return;
-    const end = Math.min(upTo, answer.calls.length, mostCalls);
+    const end = Math.min(upTo, answer.calls.length, maxCalls);
     if (answer.told >= end) return;
     const { value, digits = {} } = answer.value === null ? { value: null } : this.#exact(answer.value);
     const asked = listOf(objectOf(objectOf(value)['response'])['content'])
@@ -288,12 +288,12 @@ class Lines {
 
   /** Returns null for a text that is not there, or too much. */
   #text(sha256: string): string | null {
-    if (this.#textBytes > mostTextBytes) return null;
+    if (this.#textBytes > maxTextBytes) return null;
     try {
       const body = this.#reader.body(sha256);
       if (body.kind !== 'text') return null;
       this.#textBytes += body.text.length;
-      return body.text.length > longestText ? null : body.text;
+      return body.text.length > maxText ? null : body.text;
     } catch (error) {
       // The journal is damaged somewhere else.
       if (error instanceof Diagnostic && error.code === 'E-RUN-073') return null;
@@ -302,14 +302,14 @@ class Lines {
   }
 
   #json(sha256: string): unknown {
-    const parsed = parseJsonText(this.#text(sha256) ?? '', mostValues);
+    const parsed = parseJsonText(this.#text(sha256) ?? '', maxValues);
     return parsed.kind === 'json' ? parsed.value : null;
   }
 
   /** The same with the digits of numbers that JavaScript rounds. */
   #exact(sha256: string): { readonly value: unknown; readonly digits?: Digits } {
     const text = this.#text(sha256) ?? '';
-    const parsed = parseJsonText(text, mostValues);
+    const parsed = parseJsonText(text, maxValues);
     return parsed.kind === 'json' ? (exactJson(text) ?? { value: parsed.value }) : { value: null };
   }
 }

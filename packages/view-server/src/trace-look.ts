@@ -20,13 +20,13 @@ export interface TraceLook {
 }
 
 /** Limit: only so much of longer traces is looked through. */
-const mostLooked = 256 * 1024 * 1024;
+const maxLooked = 256 * 1024 * 1024;
 /** Looked through before others have their turn. */
 const [turnBytes, turnLines] = [1024 * 1024, 2000];
-export const mostFiles = 1000;
-const longestPath = 4096;
-const longestChange = 16 * 1024;
-const longestStart = 1024 * 1024;
+export const maxFiles = 1000;
+const maxPath = 4096;
+const maxChange = 16 * 1024;
+const maxStart = 1024 * 1024;
 
 const lineFeed = 0x0a;
 
@@ -64,7 +64,7 @@ export class TraceLooks {
 
   #endOf(file: LineFile, size: number): readonly string[] {
     const isCut = file.readAt(size - 1, 1)[0] !== lineFeed;
-    const isWhole = this.#isTooLong || this.#isTooMany || size > mostLooked || this.#seen.ends;
+    const isWhole = this.#isTooLong || this.#isTooMany || size > maxLooked || this.#seen.ends;
     return [
       ...(isCut ? ['The trace ends in the middle of a line.'] : []),
       ...(isWhole ? [] : ['The trace has no end of the session: it was killed, or could not write it.']),
@@ -81,7 +81,7 @@ export class TraceLooks {
     const cursor = file.walk(this.#offset);
     let turn = this.#offset + turnBytes;
     let lines = 0;
-    while (this.#offset < mostLooked && cursor.next()) {
+    while (this.#offset < maxLooked && cursor.next()) {
       this.#seen.take(cursor.line);
       this.#offset = cursor.offset + cursor.line.length + 1;
       lines += 1;
@@ -113,18 +113,18 @@ class SeenLines {
       this.odd += 1;
     }
     if (this.count === 1) this.begins = type === 'session_start';
-    if (this.begins && this.count === 1 && line.length <= longestStart) {
+    if (this.begins && this.count === 1 && line.length <= maxStart) {
       this.start = line.toString('utf8');
       this.notStopped = notStoppedIn(this.start);
     }
     this.ends = type === 'session_end';
-    if (type === 'file_change' && line.length <= longestChange) this.#takeChange(line);
+    if (type === 'file_change' && line.length <= maxChange) this.#takeChange(line);
   }
 
   #takeChange(line: Buffer): void {
     const path = pathIn(line.toString('utf8'));
     if (path === null || this.changed.has(path)) return;
-    if (this.changed.size < mostFiles) this.changed.add(path);
+    if (this.changed.size < maxFiles) this.changed.add(path);
     else this.isCut = true;
   }
 }
@@ -132,7 +132,7 @@ class SeenLines {
 function pathIn(line: string): string | null {
   try {
     const { path } = JSON.parse(line) as { readonly path?: unknown };
-    if (typeof path !== 'string' || path.length > longestPath) return null;
+    if (typeof path !== 'string' || path.length > maxPath) return null;
     const normal = normalizeWorkdirPath(path) ?? '.';
     return normal === '.' ? null : normal;
   } catch {

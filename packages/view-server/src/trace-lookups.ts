@@ -7,9 +7,9 @@ import type { LineFile } from '@svc/record/journal/line-file.ts';
 import { parseLineObject, typeOfLine } from '@svc/record/sessions/trace-events.ts';
 import { eachLine } from './each-line.ts';
 import { changeOf } from './rows/file-edit.ts';
-import { changedLines, lineDiff, mostCells } from './rows/line-diff.ts';
+import { changedLines, lineDiff, maxCells } from './rows/line-diff.ts';
 
-const [mostFound, mostFiles, mostRows] = [100_000, 10_000, 1000];
+const [maxFound, maxFiles, maxRows] = [100_000, 10_000, 1000];
 /** Comparisons of two lines that are made before others have their turn. */
 const turnCells = 1_000_000;
 
@@ -26,7 +26,7 @@ export async function rowsWith(file: LineFile, words: string): Promise<readonly 
   const found: number[] = [];
   const written = JSON.stringify(words).slice(1, -1);
   for await (const { row, line } of rows(file)) {
-    if (found.length >= mostFound) return found;
+    if (found.length >= maxFound) return found;
     const text = line.toString('utf8');
     if (!text.toLowerCase().includes(written)) continue;
     const event = parseLineObject(text);
@@ -46,16 +46,16 @@ export async function changesIn(file: LineFile): Promise<readonly FileChanges[]>
     if (change === null) continue;
     const lines = lineDiff(change.before, change.after);
     const { added, removed } = changedLines(lines);
-    cells += Math.min((lines.length - added) * (lines.length - removed), mostCells);
+    cells += Math.min((lines.length - added) * (lines.length - removed), maxCells);
     if (cells >= turnCells) {
       cells = 0;
       await yieldToLoop();
     }
     const known = files.get(change.path) ?? { path: change.path, added: 0, removed: 0, rows: [] };
-    if (files.size < mostFiles) files.set(change.path, known);
+    if (files.size < maxFiles) files.set(change.path, known);
     known.added += added;
     known.removed += removed;
-    if (known.rows.length < mostRows) known.rows.push(row);
+    if (known.rows.length < maxRows) known.rows.push(row);
   }
   return [...files.values()];
 }

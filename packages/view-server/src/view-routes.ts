@@ -26,11 +26,11 @@ import { SessionTexts } from './session-texts.ts';
 import type { ViewedSessions } from './viewed-sessions.ts';
 import { SessionLooks, viewedFacts, type ViewedSession, withReader } from './viewed-session.ts';
 
-const mostCallBytes = 1024 * 1024;
-const mostFileBytes = 16 * 1024 * 1024;
+const maxCallBytes = 1024 * 1024;
+const maxFileBytes = 16 * 1024 * 1024;
 /** Limit for all texts that are read and not taken yet. */
 const textsBytes = 64 * 1024 * 1024;
-const mostStreams = 48;
+const maxStreams = 48;
 
 export interface RoutesOptions {
   readonly user: ViewingUser;
@@ -61,7 +61,7 @@ export function viewRoutes(options: RoutesOptions): readonly Route[] {
       path: '/s/',
       prefix: true,
       body: 'whole',
-      maxBytes: mostCallBytes,
+      maxBytes: maxCallBytes,
       handle: coded((request) => answers.call(request)),
     },
   ];
@@ -231,7 +231,7 @@ class SessionAnswers {
     contentType: string,
     { make, end }: { readonly make: Parameters<typeof openAnswer>[0]['make']; readonly end: () => void },
   ): Reply {
-    if (this.#streams >= mostStreams) {
+    if (this.#streams >= maxStreams) {
       end();
       throw busy();
     }
@@ -275,7 +275,7 @@ class SessionAnswers {
     if (file === null) throw notThere('No such file is shown of this session.');
     const { descriptor, size } = file;
     const source = createReadStream('', { fd: descriptor, start: 0, end: Math.max(0, size - 1) });
-    if (size <= mostFileBytes) {
+    if (size <= maxFileBytes) {
       const headers = { 'content-disposition': 'attachment' };
       return { kind: 'readable', status: 200, contentType: 'text/plain; charset=utf-8', length: size, source, headers };
     }

@@ -12,7 +12,7 @@ import { type RoutesOptions, viewRoutes } from './view-routes.ts';
 
 const address = '127.0.0.1';
 /** A page holds a few; more are somebody who holds connections. */
-const mostConnections = 128;
+const maxConnections = 128;
 /** Time for answers on their way when the server ends. */
 const graceMs = 200;
 
@@ -65,7 +65,7 @@ export async function serveView({ port, opens, ...options }: ServedOptions): Pro
     },
     onConnection: (connection) => strangers.came(connection),
     onWrongToken: (shown) => doors.wrongToken(shown),
-    mostConnections,
+    maxConnections,
     renderRefusal: refusalReply,
   });
   const bound = await server.bind({ address, port });

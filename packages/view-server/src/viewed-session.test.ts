@@ -18,7 +18,7 @@ import { eachFolder } from '../../../test/support/each-folder.ts';
 const swapWriter = fileURLToPath(new URL('../../../test/support/swap-writer.mjs', import.meta.url));
 const id = 'ses_0123456789ab7000800000000000c001';
 const rounds = 20_000;
-const mostRounds = 400_000;
+const maxRounds = 400_000;
 
 let root = '';
 eachFolder('svc-view-race-', (made) => {
@@ -57,8 +57,7 @@ describe.skipIf(!existsSync('/proc/self/fd'))('the workdir of a session (skipped
       onTestFinished(() => void writer.kill('SIGKILL'));
       await once(writer.stdout, 'data');
       const met = new Set<string | null>();
-      for (let round = 0; round < mostRounds && (round < rounds || met.size < 2); round += 1)
-        met.add(child().workdir());
+      for (let round = 0; round < maxRounds && (round < rounds || met.size < 2); round += 1) met.add(child().workdir());
       writer.stdin.end();
       expect(Number(await text(writer.stdout))).toBeGreaterThan(0);
       expect([...met].filter((path) => path?.startsWith(join(root, 'elsewhere')))).toEqual([]);

@@ -63,7 +63,7 @@ export function withReader<Value>(session: ViewedSession, use: (reader: JournalR
 }
 
 /** Sessions whose traces were looked through last. */
-const mostLooks = 32;
+const maxLooks = 32;
 
 interface Looks {
   readonly trace: TraceLooks;
@@ -72,7 +72,7 @@ interface Looks {
 
 /** Looks through the traces and journals of sessions, each once. */
 export class SessionLooks {
-  readonly #known = new BoundedMap<string, Looks>(mostLooks);
+  readonly #known = new BoundedMap<string, Looks>(maxLooks);
 
   /** Returns null where the session has no trace. */
   async at(session: ViewedSession): Promise<TraceLook | null> {

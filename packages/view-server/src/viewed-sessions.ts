@@ -151,9 +151,9 @@ class OneSession implements ViewedSessions {
 }
 
 /** The newest ones that are listed. */
-const mostListed = 200;
+const maxListed = 200;
 /** Folders of children that are looked at for one. */
-const mostLooked = 20_000;
+const maxLooked = 20_000;
 const deepest = 16;
 /** Pause between two searches for a child that is not known. */
 const searchMs = 1000;
@@ -216,7 +216,7 @@ export class WorkspaceSessions implements ViewedSessions {
     const newest = sessionIds(this.#folder)
       .map((id) => ({ id, at: this.#startOf(id) }))
       .toSorted((a, b) => b.at - a.at || (a.id < b.id ? 1 : -1))
-      .slice(0, mostListed);
+      .slice(0, maxListed);
     const rows: SessionFacts[] = [];
     for (const { id } of newest) {
       const row = await this.#rowOf(id);
@@ -283,7 +283,7 @@ export class WorkspaceSessions implements ViewedSessions {
     let looked = 0;
     const sessions = unlessRefused(() => HeldDirectory.at(this.#folder), null);
     if (sessions === null) return;
-    for (let at = pending.pop(); at !== undefined && looked < mostLooked; at = pending.pop()) {
+    for (let at = pending.pop(); at !== undefined && looked < maxLooked; at = pending.pop()) {
       looked += 1;
       const parent = at;
       const directory = unlessRefused(() => sessions.below(parent.path), null);

@@ -13,21 +13,21 @@ const lineFeed = 0x0a;
 const frameEnd = Buffer.from('\n\n');
 /** As `protocol/frames.ts` writes them: `id` where there is one, then `event`, then `data`, which begins with the task. */
 const headShape = /^(?:id: (\d{1,20})\n)?event: ([\w-]{1,64})\ndata: (?:\{"id":"([^"\\]{1,128})")?/;
-const longestHead = 300;
+const maxHead = 300;
 
 /** Cuts the bytes of one connection. A cut frame is never given. */
 export class WholeFrames {
-  readonly #mostBytes: number;
+  readonly #maxBytes: number;
   #pieces: Buffer[] = [];
   #held = 0;
 
-  constructor(mostBytes: number) {
-    this.#mostBytes = mostBytes;
+  constructor(maxBytes: number) {
+    this.#maxBytes = maxBytes;
   }
 
   /** A frame is longer than it may be: nothing can be read after it. */
   get isTooLong(): boolean {
-    return this.#held > this.#mostBytes;
+    return this.#held > this.#maxBytes;
   }
 
   /** All frames that this piece completes, in one; empty when it completes none. */
@@ -60,7 +60,7 @@ export function* framesIn(whole: Buffer): Generator<WholeFrame> {
   for (let start = 0; start < whole.length;) {
     const end = whole.indexOf(frameEnd, start);
     const next = end < 0 ? whole.length : end + frameEnd.length;
-    const [, id, event = '', taskId] = headShape.exec(whole.toString('latin1', start, start + longestHead)) ?? [];
+    const [, id, event = '', taskId] = headShape.exec(whole.toString('latin1', start, start + maxHead)) ?? [];
     const numbered = id === undefined || taskId === undefined ? null : { id, taskId };
     yield { bytes: whole.subarray(start, next), event, numbered };
     start = next;

@@ -13,7 +13,7 @@ import { StandInServer } from './support/stand-in-server.ts';
 
 /** `VIEWER_PICTURES=docs/pictures npx vitest run packages/viewer/test/pictures.test.ts` takes those of docs/viewer.md anew, with pngquant to make them small. */
 const folder = env['VIEWER_PICTURES'];
-const mostBytes = 60_000;
+const maxBytes = 60_000;
 
 const made = makeSession({ lines: 400 });
 const other = makeSession({ lines: 400, id: 'ses_other', partsAt: 30 });
@@ -84,7 +84,7 @@ describe.skipIf(chromiumPath === null || folder === undefined)(
         spawnSync('pngquant', ['--force', '--speed', '1', '--nofs', '--ext', '.png', '56', file]);
         sizes.push(statSync(file).size);
       }
-      expect(Math.max(...sizes)).toBeLessThan(mostBytes);
+      expect(Math.max(...sizes)).toBeLessThan(maxBytes);
     });
   },
 );

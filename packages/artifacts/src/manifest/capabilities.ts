@@ -5,7 +5,7 @@ import * as z from 'zod/mini';
 import { parseDestination } from '@svc/kit/net/network-destination.ts';
 import { defaultLimits } from '@svc/kit/default-limits.ts';
 import { containmentClasses } from '@svc/protocol/containment-class.ts';
-import { mostHostPaths, normalizeHostPath } from './host-path.ts';
+import { maxHostPaths, normalizeHostPath } from './host-path.ts';
 import { artifactName, commandName, variableName } from './name-schemas.ts';
 import { byteSize, durationSecs } from './units.ts';
 import { normalizeWorkdirPath } from './workdir-path.ts';
@@ -41,7 +41,7 @@ const hostPath = z.string().check(
 
 const filesystem = z.strictObject({
   scope: z.optional(workdirPath),
-  host_read: z.optional(z.array(hostPath).check(z.maxLength(mostHostPaths))),
+  host_read: z.optional(z.array(hostPath).check(z.maxLength(maxHostPaths))),
   read_only: z.optional(z.boolean()),
   workdir_exec: z.optional(z.boolean()),
 });

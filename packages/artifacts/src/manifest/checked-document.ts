@@ -6,7 +6,7 @@ import { DiagnosticList, Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import type { Environment } from '@svc/kit/environment.ts';
 import type { DiagnosticCode } from '@svc/kit/diagnostics/catalogue.ts';
 import { quoted, shortened } from '@svc/kit/diagnostics/printable.ts';
-import { type FindingPlace, mostFindings, parseBySchema } from './schema-issues.ts';
+import { type FindingPlace, maxFindings, parseBySchema } from './schema-issues.ts';
 import { renderKeyPath, type KeyPath } from './key-path.ts';
 import { resolveReferences, type Resolution } from './references.ts';
 import { parseYaml, type YamlSource } from './yaml-source.ts';
@@ -85,7 +85,7 @@ export interface Findings {
   add(code: DiagnosticCode, message: string, place: FindingPlace): void;
 }
 
-const longestMessage = 300;
+const maxMessage = 300;
 
 /** The findings about one file: those of its parsing, and those that are added. */
 class FileFindings implements Findings {
@@ -106,7 +106,7 @@ class FileFindings implements Findings {
     // The unresolved reference has been reported already.
     if (part === 'value' && this.#isUnresolved(path)) return;
     const told = this.#withoutValues(message);
-    const cut = shortened(told, longestMessage);
+    const cut = shortened(told, maxMessage);
     const location = this.#source.locate(path, part);
     this.#found.push(new Diagnostic(this.#refusal ?? code, cut, { location, ...(hint === undefined ? {} : { hint }) }));
   }
@@ -119,7 +119,7 @@ class FileFindings implements Findings {
   /** Returns each finding once, in the order of the file. When there are too many, errors go before warnings. */
   list(): readonly Diagnostic[] {
     const errorsFirst = distinct(this.#found).toSorted((one, other) => Number(isError(other)) - Number(isError(one)));
-    return errorsFirst.slice(0, mostFindings).toSorted(byPlace);
+    return errorsFirst.slice(0, maxFindings).toSorted(byPlace);
   }
 
   #isUnresolved(path: KeyPath): boolean {

@@ -18,8 +18,8 @@ import {
 import type { YamlSource } from './yaml-source.ts';
 
 /** So many are kept: the next one removes all others. */
-const mostKept = 200;
-const mostPlaces = 2_000;
+const maxKept = 200;
+const maxPlaces = 2_000;
 
 /** What `keepManifest` is given beside the keeper. */
 interface ManifestToKeep extends Omit<KeptManifest, 'build' | 'places'> {
@@ -37,7 +37,7 @@ export function keepManifest({ directory, build }: ManifestKeeper, { source, ...
   unlessRefused(() => {
     makeDirectories(dirname(path), 0o700);
     const others = readdirSync(dirname(path));
-    if (others.length >= mostKept) for (const name of others) rmSync(join(dirname(path), name), { force: true });
+    if (others.length >= maxKept) for (const name of others) rmSync(join(dirname(path), name), { force: true });
     replaceFileSync(path, bytes, { mode: 0o600, isDurable: false });
   }, undefined);
 }
@@ -56,7 +56,7 @@ function placesOf(source: YamlSource): Places | null {
       pending.push(...value.map((item: unknown, index) => ({ value: item, path: [...path, index] })));
     else if (typeof value === 'object' && value !== null)
       pending.push(...Object.entries(value).map(([key, item]) => ({ value: item as unknown, path: [...path, key] })));
-    if (pending.length > mostPlaces) return null;
+    if (pending.length > maxPlaces) return null;
   }
   return places;
 }

@@ -42,7 +42,7 @@ export interface KeptManifest {
   readonly places: Places;
 }
 
-const longestName = 180;
+const maxName = 180;
 /** The text of a manifest is at most 256 KiB; with its places it is some times as long. */
 export const largestKept: number = 4 * 1024 * 1024;
 
@@ -77,7 +77,7 @@ export function readKeptManifest(
 export function keptPath(directory: string, file: string): string {
   const name = resolve(file)
     .replaceAll(/[^A-Za-z0-9._-]/g, '_')
-    .slice(-longestName);
+    .slice(-maxName);
   return join(directory, 'manifests', `${name}.json`);
 }
 

@@ -3,16 +3,16 @@
 import * as z from 'zod/mini';
 
 import { parseArtifactPlace } from './artifact-place.ts';
-import { artifactNamePattern, artifactVersionPattern, isReservedVersion, longestName } from './names.ts';
+import { artifactNamePattern, artifactVersionPattern, isReservedVersion, maxName } from './names.ts';
 import { isVersionRange } from './version-range.ts';
 
 export const artifactName: z.ZodMiniType<string, string> = z
   .string()
-  .check(z.maxLength(longestName), z.regex(artifactNamePattern, 'must be lowercase letters, digits and inner hyphens'));
+  .check(z.maxLength(maxName), z.regex(artifactNamePattern, 'must be lowercase letters, digits and inner hyphens'));
 
 /** A version that names one artifact: the reserved names resolve to nothing (D1 "Versioning" 2). */
 export const exactVersion: z.ZodMiniType<string, string> = z.string().check(
-  z.maxLength(longestName),
+  z.maxLength(maxName),
   z.regex(artifactVersionPattern, 'must be letters, digits, dots, plus signs and hyphens'),
   z.refine((version) => !version.includes('..'), 'must not contain ".."'),
   z.refine((version) => !isReservedVersion(version), 'is a reserved version, name an exact one'),
@@ -39,8 +39,8 @@ export const variableName: z.ZodMiniType<string, string> = z
 
 /** What svc sets itself, what decides which code a program loads, and what nobody is given. */
 const keptName = /^(?:PATH|HOME|TMPDIR|SVC_.*|LD_.*|OTEL_.*)$/;
-const longestValue = 32 * 1024;
-const mostVariables = 64;
+const maxValue = 32 * 1024;
+const maxVariables = 64;
 
 /** Variables that a manifest sets for a program. */
 export const programVariables: z.ZodMiniType<Record<string, string>, Record<string, string>> = z
@@ -50,11 +50,11 @@ export const programVariables: z.ZodMiniType<Record<string, string>, Record<stri
       z.refine((name) => !keptName.test(name), 'must not be PATH, HOME, TMPDIR or begin with SVC_, LD_ or OTEL_'),
     ),
     z.string().check(
-      z.maxLength(longestValue),
+      z.maxLength(maxValue),
       z.refine((value) => !value.includes('\0'), 'must not contain a null character'),
     ),
   )
-  .check(z.refine((set) => Object.keys(set).length <= mostVariables, `must set at most ${mostVariables} variables`));
+  .check(z.refine((set) => Object.keys(set).length <= maxVariables, `must set at most ${maxVariables} variables`));
 
 /** A program found on `PATH`: no slash, no white space. */
 export const commandName: z.ZodMiniType<string, string> = z.string().check(

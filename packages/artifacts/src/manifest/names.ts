@@ -19,7 +19,7 @@ export const bundledCompaction = 'svc-hook-compact';
 export const bundledVersion = '1.0.0';
 
 /** The most characters of a name, and of a version. */
-export const longestName = 100;
+export const maxName = 100;
 
 /** `[a-z0-9-]`, no hyphen at an edge, at most 100 characters (docs/protocol.md "The registry"). */
 export const artifactNamePattern = /^[a-z0-9]([a-z0-9-]*[a-z0-9])?$/;
@@ -28,16 +28,13 @@ export const artifactNamePattern = /^[a-z0-9]([a-z0-9-]*[a-z0-9])?$/;
 export const artifactVersionPattern = /^[0-9A-Za-z][0-9A-Za-z.+-]*$/;
 
 export function isArtifactName(value: unknown): value is string {
-  return typeof value === 'string' && value.length <= longestName && artifactNamePattern.test(value);
+  return typeof value === 'string' && value.length <= maxName && artifactNamePattern.test(value);
 }
 
 /** D3 "publish" as docs/protocol.md "The registry" reads it; the reserved names pass. */
 export function isArtifactVersion(value: unknown): value is string {
   return (
-    typeof value === 'string' &&
-    value.length <= longestName &&
-    artifactVersionPattern.test(value) &&
-    !value.includes('..')
+    typeof value === 'string' && value.length <= maxName && artifactVersionPattern.test(value) && !value.includes('..')
   );
 }
 

@@ -20,7 +20,7 @@ export interface OciReference extends OciRepositoryName {
 }
 
 export const ociPrefix = 'oci://';
-const longestReference = 1000;
+const maxReference = 1000;
 const host = String.raw`(?<host>(?:[a-z0-9](?:[a-z0-9.-]*[a-z0-9])?|\[[0-9a-f:]{2,39}\])(?::[0-9]{1,5})?)`;
 const repository = String.raw`(?<repository>[a-z0-9]+(?:(?:[._/]|__|-+)[a-z0-9]+)*)`;
 const tag = String.raw`(?::(?<tag>\w[\w.-]{0,127}))?`;
@@ -31,7 +31,7 @@ const shape = new RegExp(`^oci://${host}/${repository}${tag}${digest}$`);
 export function parseOciReference(text: string): OciReference {
   const found = parsed(text);
   if (found !== null && (found.tag !== null || found.digest !== null)) return found;
-  throw new Diagnostic('E-ART-008', `${quoted(text.slice(0, longestReference))} does not name an artifact`, {
+  throw new Diagnostic('E-ART-008', `${quoted(text.slice(0, maxReference))} does not name an artifact`, {
     hint: 'write oci://<host>/<repository>:<tag>, and @sha256:<digest> behind it to have those very bytes',
   });
 }
@@ -52,7 +52,7 @@ export function ociAddress(text: string): OciRepositoryName {
 }
 
 function parsed(text: string): OciReference | null {
-  if (text.length > longestReference) return null;
+  if (text.length > maxReference) return null;
   const groups = shape.exec(text)?.groups;
   if (groups === undefined) return null;
   const { host: at = '', repository: path = '', tag: named = null, digest: held = null } = groups;

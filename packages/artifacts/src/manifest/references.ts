@@ -5,7 +5,7 @@ import type { Environment } from '@svc/kit/environment.ts';
 import { renderKeyPath, type KeyPath } from './key-path.ts';
 import type { YamlSource } from './yaml-source.ts';
 
-const mostProblems = 100;
+const maxProblems = 100;
 const referenceShape = /^\$\{([A-Z_][A-Z0-9_]*)\}$/;
 
 /** The variable that a value refers to; only a whole value of the form `${UPPER_SNAKE}` is a reference (docs/manifest.md "Variables"). */
@@ -58,7 +58,7 @@ export function resolveReferences({ source, env, leave, needs }: ResolveRequest)
     references.set(where, { variable: name, value: found });
     if (found !== undefined) return found;
     if (needs?.(path) === false) passedOver.set(where, notSet(name, where, source, path));
-    else if (problems.length < mostProblems) problems.push(notSet(name, where, source, path));
+    else if (problems.length < maxProblems) problems.push(notSet(name, where, source, path));
     return value;
   };
 

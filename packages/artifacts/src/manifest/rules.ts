@@ -168,7 +168,7 @@ function checkLifecycle(draft: Draft, findings: Findings): void {
   });
 }
 
-const longestSleepingTtlSecs = 15 * 60;
+const maxSleepingTtlSecs = 15 * 60;
 
 /** D3 "Limits": a handle needs a maximum lifetime where the session has no end. */
 function checkPeerHandles(draft: Draft, findings: Findings): void {
@@ -181,7 +181,7 @@ function checkPeerHandles(draft: Draft, findings: Findings): void {
     return;
   }
   const ttl = lifetimeSecs.safeParse(draft.at(...path), { jitless: true });
-  if (!ttl.success || ttl.data <= longestSleepingTtlSecs) return;
+  if (!ttl.success || ttl.data <= maxSleepingTtlSecs) return;
   const message = 'exports.peer_files.max_ttl is longer than 15m, the most with lifecycle.after_task: sleep';
   findings.add('E-CAP-008', message, { path, hint });
 }

@@ -24,7 +24,7 @@ export interface FindingPlace {
 }
 
 /** How many diagnostics one file gets at most. */
-export const mostFindings = 100;
+export const maxFindings = 100;
 
 interface ParseRequest<Schema extends $ZodType> {
   readonly schema: Schema;
@@ -86,7 +86,7 @@ function unknownKeys(
   const known = knownKeys(schema, block);
   const where = block.length === 0 ? '' : ` of ${renderKeyPath(block)}`;
   const ignored = refusesUnknown ? '' : ' and was ignored';
-  return keys.slice(0, mostFindings).map((key) => {
+  return keys.slice(0, maxFindings).map((key) => {
     const path = [...block, key];
     const message = `${renderKey(key)}${where} in line ${lineOf(path)} is not a known key${ignored}`;
     const hint = didYouMean(key, known) ?? knownHere(key, block, known);

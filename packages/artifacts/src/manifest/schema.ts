@@ -3,7 +3,7 @@
 import * as z from 'zod/mini';
 
 import { endpointFault } from '@svc/kit/net/endpoint.ts';
-import { longestWaitSecs } from '@svc/kit/units.ts';
+import { maxWaitSecs } from '@svc/kit/units.ts';
 import { doorNames } from './door-names.ts';
 import { captureLevels } from './capture-levels.ts';
 import { artifactCapabilities, capsuleCapabilities, destination, mebibyte } from './capabilities.ts';
@@ -26,7 +26,7 @@ import { normalizeWorkdirPath } from './workdir-path.ts';
 
 const wholeNumber = z.int().check(z.minimum(0));
 const positive = z.int().check(z.minimum(1));
-const waitSecs = z.int().check(z.minimum(1), z.maximum(longestWaitSecs));
+const waitSecs = z.int().check(z.minimum(1), z.maximum(maxWaitSecs));
 const someText = z.string().check(z.minLength(1));
 
 const freeForm = z.record(z.string(), z.unknown());

@@ -2,7 +2,7 @@
 
 import * as z from 'zod/mini';
 
-import { ageOf, ageShape, bytesOf, durationShape, longestWaitSecs, secondsOf, sizeShape } from '@svc/kit/units.ts';
+import { ageOf, ageShape, bytesOf, durationShape, maxWaitSecs, secondsOf, sizeShape } from '@svc/kit/units.ts';
 
 const sizeClause = 'must be whole bytes or a whole number with Ki, Mi or Gi';
 const durationClause = 'must be whole seconds or a number with s, m or h';
@@ -37,19 +37,19 @@ export const durationSecs: z.ZodMiniType<number, string | number> = z.pipe(
     z.transform(toSecs),
     z.number().check(
       isSomeTime,
-      z.refine((secs) => secs <= longestWaitSecs, 'must be at most 596h'),
+      z.refine((secs) => secs <= maxWaitSecs, 'must be at most 596h'),
     ),
   ),
 );
 
 /** Some 3,000 years: what is longer lasts as long as this, and its end is still a date. */
-export const longestLifetimeSecs = 1e11;
+export const maxLifetimeSecs = 1e11;
 
 /** Seconds, as `durationSecs`, of something that no timer waits for: as long as one likes (D3 "Limits"). */
 export const lifetimeSecs: z.ZodMiniType<number, string | number> = z.pipe(
   writtenDuration,
   z.pipe(
-    z.transform((value: string | number) => Math.min(toSecs(value), longestLifetimeSecs)),
+    z.transform((value: string | number) => Math.min(toSecs(value), maxLifetimeSecs)),
     z.number().check(isSomeTime),
   ),
 );
@@ -58,7 +58,7 @@ export const lifetimeSecs: z.ZodMiniType<number, string | number> = z.pipe(
 export const ageSecs: z.ZodMiniType<number, string | number> = z.pipe(
   writtenAge,
   z.pipe(
-    z.transform((value: string | number) => Math.min(toAge(value), longestLifetimeSecs)),
+    z.transform((value: string | number) => Math.min(toAge(value), maxLifetimeSecs)),
     z.number().check(isSomeTime),
   ),
 );

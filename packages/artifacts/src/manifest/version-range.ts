@@ -1,6 +1,6 @@
 /** Recognises ranges of versions, such as `^1.2`; `store/version-ranges.ts` says which versions a range allows. */
 
-import { isExactVersion, longestName } from './names.ts';
+import { isExactVersion, maxName } from './names.ts';
 
 const number = String.raw`(?:0|[1-9]\d{0,14})`;
 const part = `(?:${number}|[xX*])`;
@@ -17,5 +17,5 @@ const rangeShape = new RegExp(`^${comparators}(?: {0,4}\\|\\| {0,4}${comparators
  * a version may be absent or `x`. Blanks mean "and", `||` means "or".
  */
 export function isVersionRange(text: string): boolean {
-  return text.length <= longestName && (isExactVersion(text) || rangeShape.test(text));
+  return text.length <= maxName && (isExactVersion(text) || rangeShape.test(text));
 }

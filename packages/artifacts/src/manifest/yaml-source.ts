@@ -15,7 +15,7 @@ import {
 } from 'yaml';
 
 import { Diagnostic, DiagnosticList, type SourceLocation } from '@svc/kit/diagnostics/diagnostic.ts';
-import { holdsFewItems, longestList } from '@svc/protocol/json-object.ts';
+import { holdsFewItems, maxList } from '@svc/protocol/json-object.ts';
 import { type KeyPath, renderKey } from './key-path.ts';
 
 /** A YAML file as data, with the way back from a key to its place in the text. */
@@ -31,7 +31,7 @@ export interface YamlSource {
 
 const largestFile = 256 * 1024;
 /** The most faults of each kind that are reported: there are errors of the syntax, and faults of single nodes. */
-const mostFaults = 100;
+const maxFaults = 100;
 
 /**
  * Reads one YAML 1.2 document. Bounded in size, depth and in what aliases may expand to.
@@ -58,7 +58,7 @@ export function parseYaml(file: string, text: string): YamlSource {
   const reading = readNodes(document.contents);
   const problems = reading.faults.map(told);
   if (!holdsFewItems(reading.value)) {
-    const tooLong = tooMuch(file, `the file has lists of more than ${longestList} items`);
+    const tooLong = tooMuch(file, `the file has lists of more than ${maxList} items`);
     throw new DiagnosticList([...problems, ...tooLong.diagnostics]);
   }
   return {
@@ -87,7 +87,7 @@ function placesIn({ file, text, lines }: { file: string; text: string; lines: Li
 }
 
 function syntaxFaultsOf({ errors, warnings }: Document.Parsed): readonly Fault[] {
-  return [...errors, ...warnings].slice(0, mostFaults).map(({ code, message, pos: [start, end] }) => {
+  return [...errors, ...warnings].slice(0, maxFaults).map(({ code, message, pos: [start, end] }) => {
     return { code: 'E-MAN-002', message: messageOf(code, message), start, end };
   });
 }
@@ -188,7 +188,7 @@ function keyText(key: Node | null): string {
 }
 
 const deepest = 64;
-const mostValues = 100_000;
+const maxValues = 100_000;
 
 /** Makes plain data of a node tree. The number of values is bounded, aliases included, so that a small file cannot grow without bound. */
 function readNodes(root: Node | null): NodeReading {
@@ -206,7 +206,7 @@ class NodeReader {
   read(node: Node | null, depth: number): unknown {
     if (node === null) return null;
     this.#values += 1;
-    if (this.#values > mostValues) return this.#stop(node, 'the file holds more than 100000 values');
+    if (this.#values > maxValues) return this.#stop(node, 'the file holds more than 100000 values');
     if (depth > deepest) return this.#stop(node, 'blocks are nested too deeply');
     if (isAlias(node)) return this.#follow(node, depth);
     if (node.anchor !== undefined) this.#anchors.set(node.anchor, node);
@@ -252,7 +252,7 @@ class NodeReader {
   }
 
   #fault(code: Fault['code'], message: string, node: Node): void {
-    if (this.faults.length >= mostFaults) return;
+    if (this.faults.length >= maxFaults) return;
     const [start, end] = node.range ?? [0, 0];
     this.faults.push({ code, message, start, end });
   }

@@ -57,7 +57,7 @@ interface DirectoryPlace {
 }
 
 /** What may follow the data of an entry: its sizes and checksum once more. */
-const longestDescriptor = 24;
+const maxDescriptor = 24;
 
 const largeEndRecord = 0x06064b50;
 const largeEndBytes = 56;
@@ -78,7 +78,7 @@ async function checkLayout(
   const first = inFileOrder[0]?.start ?? directory.start;
   if (first !== 0) throw unreadable(file, 'it begins with other data');
   const dataEnd = inFileOrder.at(-1)?.dataEnd ?? 0;
-  const hasGap = directory.start - dataEnd > longestDescriptor;
+  const hasGap = directory.start - dataEnd > maxDescriptor;
   if (hasGap) throw unreadable(file, 'it has other data before its directory');
   if (!(await isBeforeEnd(file, directory)))
     throw unreadable(file, 'its directory does not end where the archive does');

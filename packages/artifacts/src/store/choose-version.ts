@@ -74,7 +74,7 @@ export function listsNoVersions({ name: source }: ArtifactSource, name: string):
   });
 }
 
-const mostNamed = 5;
+const maxNamed = 5;
 
 /** `E-REG-028`, or `E-REG-001` for an artifact that is not there at all. */
 export function noVersion(name: string, range: string, { where, all }: Candidates, platform: string): Diagnostic {
@@ -88,8 +88,8 @@ export function noVersion(name: string, range: string, { where, all }: Candidate
   const newest = all
     .map(({ version }) => version)
     .toSorted((one, other) => compareVersions(other, one))
-    .slice(0, mostNamed);
-  const what = unfit.length === 0 ? '' : `: ${unfit.slice(0, mostNamed).join(', ')}`;
+    .slice(0, maxNamed);
+  const what = unfit.length === 0 ? '' : `: ${unfit.slice(0, maxNamed).join(', ')}`;
   return new Diagnostic('E-REG-028', `${where} has no version of ${name} to choose for ${range}${what}`, {
     hint: `the newest versions are ${newest.join(', ')}; svc info ${name} lists all`,
   });

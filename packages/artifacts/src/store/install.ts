@@ -267,7 +267,7 @@ export async function isDirectory(path: string): Promise<boolean> {
   }
 }
 
-const mostAtOnce = 4;
+const maxAtOnce = 4;
 
 /**
  * Installs every archive of a release (D1 "Command line" `svc install github:…`, docs/cli.md "svc install"). Each is taken in for what its own manifest
@@ -279,7 +279,7 @@ export async function installRelease(
   request: InstallRequest,
 ): Promise<readonly InstalledRef[]> {
   const { archives, faults } = await archivesOfRelease(api, release, request.platform);
-  const outcomes = await inParallel(archives, mostAtOnce, async (archive) => {
+  const outcomes = await inParallel(archives, maxAtOnce, async (archive) => {
     try {
       return await takeIn(archive, api, request);
     } catch (error) {

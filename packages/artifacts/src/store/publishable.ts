@@ -132,7 +132,7 @@ const elfMachines: Readonly<Record<number, string>> = { 0x3e: 'x86_64', 0xb7: 'a
 const machTypes: Readonly<Record<number, string>> = { 0x01000007: 'x86_64', 0x0100000c: 'aarch64' };
 /** The ABIs of an ELF header that run on Linux: System V and Linux itself. */
 const linuxAbis: ReadonlySet<number> = new Set([0, 3]);
-const mostSlices = 8;
+const maxSlices = 8;
 const unknown: ProgramPlatform = { kind: 'unknown' };
 
 /** Reads the header of an ELF or Mach-O file, universal ones included. */
@@ -159,7 +159,7 @@ function elfMachine(bytes: Buffer): number {
 function universalTypes(bytes: Buffer): readonly (string | undefined)[] {
   const count = bytes.readUInt32BE(4);
   // Java classes begin with the same four bytes; their next are a version, far above any count.
-  if (count === 0 || count > mostSlices || bytes.length < 8 + count * 20) return [undefined];
+  if (count === 0 || count > maxSlices || bytes.length < 8 + count * 20) return [undefined];
   return Array.from({ length: count }, (_, index) => machTypes[bytes.readUInt32BE(8 + index * 20)]);
 }
 

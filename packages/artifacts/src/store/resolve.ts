@@ -39,7 +39,7 @@ type Resolution =
   | { readonly kind: 'failed'; readonly entry: ArtifactEntry; readonly fault: Diagnostic | DiagnosticList };
 
 /** So many downloads run at once: each has its 30 seconds, however many there are (D3 "Limits"). */
-const mostAtOnce = 4;
+const maxAtOnce = 4;
 
 /**
  * Finds every artifact of a manifest, in its order: `source:` of the entry, the package, the store of the project, the store of
@@ -69,7 +69,7 @@ export async function resolveArtifacts(request: ResolveRequest): Promise<readonl
 
 /** The same as `resolveArtifacts` without the lock; an entry that cannot be used has its own problem. */
 export async function resolveEach(entries: readonly ArtifactEntry[], places: StorePlaces): Promise<Resolution[]> {
-  return await inParallel(entries, mostAtOnce, async (entry) => await resolveEntry(entry, places));
+  return await inParallel(entries, maxAtOnce, async (entry) => await resolveEntry(entry, places));
 }
 
 /** The artifact of an entry, if there is one. */

@@ -67,8 +67,8 @@ export function blockedFault(
   });
 }
 
-const longestShown = 300;
+const maxShown = 300;
 
 function reasonClause(reason: string | null): string {
-  return reason === null ? '' : `: ${printable(shortened(reason, longestShown))}`;
+  return reason === null ? '' : `: ${printable(shortened(reason, maxShown))}`;
 }

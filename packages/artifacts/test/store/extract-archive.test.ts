@@ -22,7 +22,7 @@ interface Unpacked {
   /** Is null if it was unpacked. */
   readonly code: string | null;
   /** The most bytes that were read of the archive at once. */
-  readonly mostAtOnce: number;
+  readonly maxAtOnce: number;
 }
 
 async function unpacked(entries: readonly RawEntry[]): Promise<Unpacked> {
@@ -41,10 +41,10 @@ async function unpacked(entries: readonly RawEntry[]): Promise<Unpacked> {
   };
   try {
     await archive.extractTo(join(folder, 'target'));
-    return { folder, code: null, mostAtOnce: Math.max(...lengths) };
+    return { folder, code: null, maxAtOnce: Math.max(...lengths) };
   } catch (error) {
     if (!(error instanceof Diagnostic)) throw error;
-    return { folder, code: error.code, mostAtOnce: Math.max(...lengths) };
+    return { folder, code: error.code, maxAtOnce: Math.max(...lengths) };
   } finally {
     await file.close();
   }
@@ -52,13 +52,13 @@ async function unpacked(entries: readonly RawEntry[]): Promise<Unpacked> {
 
 describe('unpacking an archive', () => {
   it('writes files of any size in pieces, whole and with their modes', async () => {
-    const { folder, code, mostAtOnce } = await unpacked([
+    const { folder, code, maxAtOnce } = await unpacked([
       { name: 'bin/a', data },
       { name: 'b', data, deflate: true },
       { name: 'empty', data: Buffer.alloc(0) },
     ]);
     expect(code).toBe(null);
-    expect(mostAtOnce).toBe(mebibyte);
+    expect(maxAtOnce).toBe(mebibyte);
     const at = (name: string): string => join(folder, 'target', name);
     expect(readFileSync(at('bin/a')).equals(data)).toBe(true);
     expect(readFileSync(at('b')).equals(data)).toBe(true);

@@ -12,8 +12,8 @@ import { unlessErrno } from '@svc/kit/files/unless-refused.ts';
 import { asStrings, parseJsonObject } from '@svc/protocol/json-object.ts';
 
 const fileVersion = 1;
-const mostTexts = 1000;
-const longestFile = 8 * 1024 * 1024;
+const maxTexts = 1000;
+const maxFile = 8 * 1024 * 1024;
 
 /** The newest first; of more than a thousand the oldest are forgotten. */
 export class RememberedList {
@@ -44,7 +44,7 @@ export class RememberedList {
     await makeDirectory(join(this.#home, '.svc'));
     await withGuard(this.#path, async () => {
       const others = (this.read() ?? []).filter((other) => other !== text && stays(other));
-      const kept = { [`${this.#key}_version`]: fileVersion, [this.#key]: [text, ...others].slice(0, mostTexts) };
+      const kept = { [`${this.#key}_version`]: fileVersion, [this.#key]: [text, ...others].slice(0, maxTexts) };
       await replaceFile(this.#path, [Buffer.from(`${JSON.stringify(kept, null, 2)}\n`)], { mode: 0o600 });
     });
   }
@@ -63,7 +63,7 @@ function readAndClose(descriptor: number): string | null {
   try {
     const status = fstatSync(descriptor);
     const isOwn = status.uid === (process.geteuid?.() ?? status.uid) && (status.mode & 0o022) === 0;
-    return isOwn && status.isFile() ? (readFileUpTo(descriptor, longestFile)?.toString('utf8') ?? null) : null;
+    return isOwn && status.isFile() ? (readFileUpTo(descriptor, maxFile)?.toString('utf8') ?? null) : null;
   } finally {
     closeSync(descriptor);
   }

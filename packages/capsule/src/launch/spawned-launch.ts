@@ -9,12 +9,12 @@ import { isMapOf, isText } from '@svc/kit/guards.ts';
 import { isAlive, processStart } from '@svc/kit/process-stat.ts';
 import { whenGone } from '@svc/kit/when-gone.ts';
 import { parseJsonText } from '@svc/protocol/json-text.ts';
-import { isRefereeToken, longestToken } from '@svc/protocol/referee-messages.ts';
+import { isRefereeToken, maxToken } from '@svc/protocol/referee-messages.ts';
 
 /** An approval is one line of some hundred characters; the variables of telemetry may be longer. */
-const mostBytes = 128 * 1024;
+const maxBytes = 128 * 1024;
 /** A parent writes it at once and closes the stream. */
-const longestMs = 10_000;
+const maxMs = 10_000;
 
 /** What a parent writes to a child's standard input. */
 interface SpawnInput {
@@ -28,14 +28,14 @@ interface SpawnInput {
  * as JSON. Throws `E-RUN-039` without an approval.
  */
 export async function readSpawnApproval(stdin: Readable): Promise<SpawnInput> {
-  const deadline = AbortSignal.timeout(longestMs);
+  const deadline = AbortSignal.timeout(maxMs);
   const onDeadline = (): void => void stdin.destroy(new Error('it did not end in time'));
   deadline.addEventListener('abort', onDeadline);
   let text = '';
   try {
     for await (const chunk of stdin.setEncoding('utf8') as AsyncIterable<string>) {
       text += chunk;
-      if (text.length > mostBytes) throw new Error('it is too long');
+      if (text.length > maxBytes) throw new Error('it is too long');
     }
   } catch (error) {
     throw noApproval(error instanceof Error ? error.message : String(error));
@@ -43,7 +43,7 @@ export async function readSpawnApproval(stdin: Readable): Promise<SpawnInput> {
     deadline.removeEventListener('abort', onDeadline);
   }
   const [approval = '', variables = '', ...rest] = text.trim().split('\n');
-  if (approval.length > longestToken) throw noApproval('it is too long');
+  if (approval.length > maxToken) throw noApproval('it is too long');
   const telemetryEnv = variables === '' ? null : variablesIn(variables);
   if (!isRefereeToken(approval) || rest.length > 0 || telemetryEnv === undefined) {
     throw noApproval(approval === '' ? 'it is empty' : 'it is not a token');
@@ -52,11 +52,11 @@ export async function readSpawnApproval(stdin: Readable): Promise<SpawnInput> {
 }
 
 const isVariables = isMapOf(isText);
-const mostVariables = 256;
+const maxVariables = 256;
 
 /** Returns undefined for anything else. */
 function variablesIn(json: string): Environment | undefined {
-  const parsed = parseJsonText(json, mostVariables, 1);
+  const parsed = parseJsonText(json, maxVariables, 1);
   return parsed.kind === 'json' && isVariables(parsed.value) ? parsed.value : undefined;
 }
 

@@ -4,7 +4,7 @@ import * as z from 'zod';
 
 import { issueClause } from '@svc/artifacts/manifest/schema-issues.ts';
 import { parseJsonText } from '@svc/protocol/json-text.ts';
-import { longestList } from '@svc/protocol/json-object.ts';
+import { maxList } from '@svc/protocol/json-object.ts';
 import {
   type Driver,
   type DriverOutcome,
@@ -16,7 +16,7 @@ import { describeFirst, maxLineBytes } from '@svc/session/model/driver-lines.ts'
 import type { InferenceResponse, ModelProvider } from './requests.ts';
 
 /** As of a driver that is a program. */
-const mostValues = 262_144;
+const maxValues = 262_144;
 
 const contentBlock = z.discriminatedUnion('type', [
   z.object({ type: z.literal('text'), text: z.string() }),
@@ -28,7 +28,7 @@ const tokenCount = z.int().min(0);
 
 /** Keys that it does not know are passed over. */
 const response = z.object({
-  content: z.array(contentBlock).max(longestList),
+  content: z.array(contentBlock).max(maxList),
   stopReason: z.enum(['end_turn', 'max_tokens', 'tool_call', 'error']),
   error: z.string().optional(),
   usage: z
@@ -124,9 +124,9 @@ function asJson(answer: unknown): { readonly value: unknown } | string {
   const text = jsonTextOf(answer);
   if (text === null) return 'response must be JSON';
   if (text.length > maxLineBytes) return `response has more than ${maxLineBytes} characters`;
-  const json = parseJsonText(text, mostValues);
+  const json = parseJsonText(text, maxValues);
   if (json.kind === 'json') return { value: json.value };
-  if (json.kind === 'too-many') return `response has more than ${mostValues} values`;
+  if (json.kind === 'too-many') return `response has more than ${maxValues} values`;
   return 'response is nested too deeply';
 }
 

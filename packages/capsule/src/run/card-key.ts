@@ -20,7 +20,7 @@ export interface KeptCardKey extends CardKey {
 }
 
 /** Longer than any key of this kind. */
-const mostBytes = 4096;
+const maxBytes = 4096;
 
 function cardKeyPath(home: string): string {
   return join(home, '.svc', 'keys', 'card.jwk');
@@ -59,7 +59,7 @@ function ownText(path: string): string | null {
     if (uid !== process.getuid?.() || (mode & 0o077) !== 0) {
       throw unusable(path, 'may be read or written by others', `make it yours alone: chmod 600 ${path}`);
     }
-    if (size > mostBytes) throw unusable(path, 'is longer than a key');
+    if (size > maxBytes) throw unusable(path, 'is longer than a key');
     return readFileSync(fd, 'utf8');
   } finally {
     closeSync(fd);

@@ -37,7 +37,7 @@ export interface ConversationPlace {
 }
 
 /** Who starts a session again after a crash of the machine waits for this. */
-const touches: Touches = { eachMs: 60_000, longestSilenceMs: 5 * 60_000 };
+const touches: Touches = { eachMs: 60_000, maxSilenceMs: 5 * 60_000 };
 
 /**
  * Makes `.svc/conversations/<hash of the workdir>/<capsule>/`, owner-only, and takes it for this session. `E-RUN-033` when another

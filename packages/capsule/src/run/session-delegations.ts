@@ -13,7 +13,7 @@ import { systemClock } from '@svc/kit/system-clock.ts';
 import { Diagnostic, DiagnosticList, diagnosticOf } from '@svc/kit/diagnostics/diagnostic.ts';
 import type { Environment } from '@svc/kit/environment.ts';
 import { ioFault } from '@svc/kit/files/io-fault.ts';
-import { longestTimerMs } from '@svc/kit/units.ts';
+import { maxTimerMs } from '@svc/kit/units.ts';
 import type { DelegationId, SessionId } from '@svc/protocol/ids.ts';
 import type { TraceEvent } from '@svc/record/trace/events.ts';
 import { makePrivateDirectory, type SessionDirectories } from '@svc/record/sessions/session-directories.ts';
@@ -161,7 +161,7 @@ function programOf(binary: string | undefined): DelegationsDeps['program'] {
 function deadlineMs(variable: string | undefined, { loaded }: Pick<PreparedLaunch, 'loaded'>): number {
   const isValid = variable !== undefined && /^\d+$/.test(variable) && Number(variable) > 0;
   const secs = isValid ? Number(variable) : loaded.manifest.lifecycle.delegation_deadline_secs;
-  return Math.min(secs * 1000, longestTimerMs);
+  return Math.min(secs * 1000, maxTimerMs);
 }
 
 /** What `session/stop` says of a child that goes on (docs/protocol.md "session/stop"). */

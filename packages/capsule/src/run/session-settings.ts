@@ -1,7 +1,7 @@
 /** What a session reads of its manifest: for its loop, and for what its components are answered. */
 
 import type { CapsuleManifest } from '@svc/artifacts/manifest/schema.ts';
-import { type ImportMode, longestImportLog } from '@svc/components/import-log.ts';
+import { type ImportMode, maxImportLog } from '@svc/components/import-log.ts';
 import type { Acceptance } from '@svc/session/loop/task-board.ts';
 import type { TaskRunnerDeps } from '@svc/session/loop/task-runner.ts';
 import type { PreparedLaunch } from '../launch/prepare.ts';
@@ -45,5 +45,5 @@ export function sessionSettings(
 export function importMode({ loaded, capture }: Pick<PreparedLaunch, 'loaded' | 'capture'>): ImportMode {
   const { components, max_body: maxBody } = loaded.manifest.trace;
   if (!components || capture !== 'content') return { kind: 'live' };
-  return { kind: 'recorded', maxBytes: Math.min(longestImportLog, maxBody) };
+  return { kind: 'recorded', maxBytes: Math.min(maxImportLog, maxBody) };
 }

@@ -13,7 +13,7 @@ import type { RunRequest } from '../launch/running-capsule.ts';
 import { contentOf, WrittenFiles, type Content } from './written-files.ts';
 
 /** How many names are tried for a file that is moved aside. */
-const mostAside = 1000;
+const maxAside = 1000;
 
 const task = 'task.md';
 const results = 'out';
@@ -189,7 +189,7 @@ function isEqual(one: Content, other: Content): boolean {
 function moveAside(base: HeldDirectory, path: string): string {
   for (let number = 1; ; number += 1) {
     const aside = `${path}.${number}`;
-    if (number === mostAside)
+    if (number === maxAside)
       throw new Diagnostic(
         'E-RUN-053',
         `${path} in the workdir cannot be moved aside: every name up to ${aside} is taken`,

@@ -25,7 +25,7 @@ export type Content = Guarded<typeof isContent>;
 type Files = Guarded<typeof isRecord>['files'];
 
 /** A crash between the write of a file and its record leaves the content before or the one to come; another session may write once in between. */
-const mostRemembered = 3;
+const maxRemembered = 3;
 const largestRecord = 16 * 1024 * 1024;
 
 interface WrittenFilesPlace {
@@ -70,7 +70,7 @@ export class WrittenFiles {
     const files = this.#read();
     const content = contentOf(Buffer.from(text));
     const before = (files[path] ?? []).filter(({ sha256 }) => sha256 !== content.sha256);
-    unlessRefused(() => this.#write({ ...files, [path]: [...before, content].slice(-mostRemembered) }), undefined);
+    unlessRefused(() => this.#write({ ...files, [path]: [...before, content].slice(-maxRemembered) }), undefined);
   }
 
   #read(): Files {

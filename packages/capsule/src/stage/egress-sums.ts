@@ -7,9 +7,9 @@ import type { TraceEvent } from '@svc/record/trace/events.ts';
 type EgressLine = Extract<TraceEvent, { readonly event_type: 'egress' }>;
 
 /** Programs choose the hosts: further ones are summed as one. */
-const mostHosts = 1_000;
+const maxHosts = 1_000;
 /** Limit for what a session reports of its grants. */
-const mostInEvidence = 200;
+const maxInEvidence = 200;
 
 interface Endpoint {
   readonly host: string;
@@ -63,7 +63,7 @@ export class EgressSums {
       hosts.set(name, known);
     }
     const most = [...hosts].toSorted(([, a], [, b]) => b.used + b.refused - a.used - a.refused);
-    return Object.fromEntries(most.slice(0, mostInEvidence).toSorted(([a], [b]) => (a < b ? -1 : 1)));
+    return Object.fromEntries(most.slice(0, maxInEvidence).toSorted(([a], [b]) => (a < b ? -1 : 1)));
   }
 
   #take(socket: Counted): void {
@@ -75,7 +75,7 @@ export class EgressSums {
 
   #sumOf({ host, port, by, allowed }: Endpoint & Pick<Sum, 'allowed'>): Sum {
     const own = `${host}:${port} ${by} ${allowed}`;
-    const isFull = this.#sums.size >= mostHosts && !this.#sums.has(own);
+    const isFull = this.#sums.size >= maxHosts && !this.#sums.has(own);
     const key = isFull ? `${others} ${by} ${allowed}` : own;
     let sum = this.#sums.get(key);
     if (sum === undefined) {

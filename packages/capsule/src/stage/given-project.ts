@@ -132,7 +132,7 @@ export class GivenFolder implements GivenProject {
   }
 }
 
-const mostNames = 5;
+const maxNames = 5;
 
 function asideWarnings({ moved, left, unseen }: PutAside): readonly Diagnostic[] {
   const notMoved = [
@@ -166,8 +166,8 @@ function asideWarnings({ moved, left, unseen }: PutAside): readonly Diagnostic[]
 }
 
 function listed(names: readonly string[]): string {
-  const rest = names.length - mostNames;
-  return `${names.slice(0, mostNames).join(', ')}${rest > 0 ? ` and ${rest} more` : ''}`;
+  const rest = names.length - maxNames;
+  return `${names.slice(0, maxNames).join(', ')}${rest > 0 ? ` and ${rest} more` : ''}`;
 }
 
 function link(path: string, place: string): void {

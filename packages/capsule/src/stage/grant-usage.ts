@@ -24,7 +24,7 @@ export type RecordedUsage = NonNullable<Line<'session_end'>['grant_evidence']>;
 const programs = 'programs';
 const ofNetwork = 'capabilities.network.allow';
 /** The most characters of a name, and of a rule, in a line. */
-const longestText = 512;
+const maxText = 512;
 
 /** What is seen of the requests of one component. */
 export interface ComponentTraffic {
@@ -155,8 +155,8 @@ export class GrantUsage {
       event_type: 'refusal',
       ...(task === null ? {} : { task_id: task.id }),
       what,
-      name: shortened(name, longestText),
-      rule: shortened(rule, longestText),
+      name: shortened(name, maxText),
+      rule: shortened(rule, maxText),
       by,
     }));
   }

@@ -62,21 +62,21 @@ export function hiddenBeyond(
   };
 }
 
-const longestSaid = 16 * 1024;
-const mostNames = 64;
-const mostTold = 3;
+const maxSaid = 16 * 1024;
+const maxNames = 64;
+const maxTold = 3;
 
 /**
  * A line for each path that the words of a failed program name, that is there and hidden from it, and that a grant could open; three at most. They name only
  * what lies among the programs of this machine.
  */
 export function hiddenPaths({ said, hides }: FailedProgram, surroundings: HiddenSurroundings): readonly string[] {
-  const words = said.slice(-longestSaid);
+  const words = said.slice(-maxSaid);
   const homes = homesOf(surroundings);
   const named = [...pathsIn(words), ...interpretersIn(words, surroundings), ...librariesIn(words, homes)];
   const told = new Map<string, string>();
-  for (const path of [...new Set(named)].slice(0, mostNames)) {
-    if (told.size === mostTold || !mayBeTold(path, homes, surroundings)) continue;
+  for (const path of [...new Set(named)].slice(0, maxNames)) {
+    if (told.size === maxTold || !mayBeTold(path, homes, surroundings)) continue;
     if (!isThere(path) || !hides(path)) continue;
     const grant = grantFor(path, homes, surroundings);
     if (grant !== null && !told.has(grant)) told.set(grant, path);
@@ -96,7 +96,7 @@ function interpretersIn(words: string, { folders }: HiddenSurroundings): readonl
   const names = [...words.matchAll(/[^\s'"`:;,()<>]{1,1024}/g)]
     .map(([name]) => name)
     .filter((name) => name.includes('/'));
-  return [...new Set(names)].slice(0, mostNames).flatMap((name) => {
+  return [...new Set(names)].slice(0, maxNames).flatMap((name) => {
     const walks = folders.map((folder) => files.find(resolve(folder, name)));
     const own = walks.find((walk) => walk?.kind === 'file' && folders.some((folder) => isBeneath(folder, walk.path)));
     const format = own == null ? null : files.format(own);
@@ -110,7 +110,7 @@ function librariesIn(words: string, homes: readonly string[]): readonly string[]
   if (names.length === 0) return [];
   const cache = new FileCollection(systemFiles).loaderCache();
   const found: string[] = [];
-  for (const name of [...new Set(names)].slice(0, mostNames)) {
+  for (const name of [...new Set(names)].slice(0, maxNames)) {
     for (const home of homes) found.push(join(home, 'lib', name), join(home, 'lib64', name));
     for (const libraries of cache.values()) for (const { path } of libraries.get(name) ?? []) found.push(path);
   }

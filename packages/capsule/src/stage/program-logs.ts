@@ -13,7 +13,7 @@ import { readOutput } from '@svc/sandbox/launched-process.ts';
 import type { Launcher } from '@svc/sandbox/launcher.ts';
 
 /** Limit for what the programs of one owner write in a session. */
-const mostBytes = 16 * 1024 * 1024;
+const maxBytes = 16 * 1024 * 1024;
 /** Taken from the budget with each file, for the lines that say what is missing. */
 const noteBytes = 256;
 
@@ -124,7 +124,7 @@ class ProgramLog {
   #append(bytes: Buffer): void {
     if (!this.#isBegun) this.#begin();
     if (this.#isFull) return this.drop(bytes.length);
-    const wanted = Math.min(bytes.length, mostBytes - this.#bytes);
+    const wanted = Math.min(bytes.length, maxBytes - this.#bytes);
     const fitting = bytes.subarray(0, this.#budget.take(wanted));
     this.#write(fitting);
     this.#bytes += fitting.length;
@@ -134,7 +134,7 @@ class ProgramLog {
     const why =
       fitting.length < wanted
         ? `all logs of a session hold ${this.#budget.maxBytes} bytes at most`
-        : `a log of standard error holds ${mostBytes} bytes at most`;
+        : `a log of standard error holds ${maxBytes} bytes at most`;
     this.#note(`from here on nothing is kept: ${why}`);
   }
 

@@ -104,11 +104,11 @@ function silent(name: string, reason: string): Diagnostic {
 }
 
 function notListed(name: string, missing: readonly string[]): Diagnostic {
-  const message = `the server of ${name} lists no tool ${missing.slice(0, mostSentences).join(', ')}`;
+  const message = `the server of ${name} lists no tool ${missing.slice(0, maxSentences).join(', ')}`;
   return new Diagnostic('W-RUN-006', message, { hint: `artifacts[].tools of ${name} names what it does not have` });
 }
 
-const mostSentences = 10;
+const maxSentences = 10;
 
 function partlyOffered(name: string, { tools, leftOut, absent }: ListedTools): Diagnostic {
   if (absent !== undefined) {
@@ -116,8 +116,8 @@ function partlyOffered(name: string, { tools, leftOut, absent }: ListedTools): D
       hint: `svc uses nothing but tools of a server: without them, artifacts needs no ${name}`,
     });
   }
-  const rest = leftOut.length - mostSentences;
-  const told = [...leftOut.slice(0, mostSentences), ...(rest > 0 ? [`${rest} more`] : [])];
+  const rest = leftOut.length - maxSentences;
+  const told = [...leftOut.slice(0, maxSentences), ...(rest > 0 ? [`${rest} more`] : [])];
   const message =
     leftOut.length === 0
       ? `the server of ${name} lists no tool`

@@ -13,7 +13,7 @@ import { refusedVersions } from '../refused-interfaces.ts';
 const packages = { guest: '@svc/guest', bundler: 'esbuild', componentizer: 'componentize-qjs' } as const;
 /** What a source exports: the interface of its world. */
 const exportedBy: Readonly<Record<World, string>> = { tool: 'run', driver: 'inference', hook: 'lifecycle' };
-const mostProblems = 20;
+const maxProblems = 20;
 
 type Esbuild = Pick<typeof import('esbuild'), 'build'>;
 
@@ -154,7 +154,7 @@ function isBuildFailure(error: unknown): error is BuildFailure {
 }
 
 function problemsOf({ errors }: BuildFailure, directory: string): DiagnosticList {
-  const problems = errors.slice(0, mostProblems).map(({ text, location }) => {
+  const problems = errors.slice(0, maxProblems).map(({ text, location }) => {
     if (location === null) return new Diagnostic('E-ART-011', text);
     const { file, line, column } = location;
     return new Diagnostic('E-ART-011', text, { location: { file: join(directory, file), line, column: column + 1 } });

@@ -17,7 +17,7 @@ import {
 } from './transpiled-component.ts';
 
 /** At once: each takes a core and up to 3 GiB. */
-const mostAtOnce = 2;
+const maxAtOnce = 2;
 /** From when it begins; the wait for others is theirs. */
 const compileLimitMs = 120_000;
 /** The script and the modules of the largest component. */
@@ -65,7 +65,7 @@ export class Compiler {
 
   /** False when everything was ended meanwhile. */
   async #turn(): Promise<boolean> {
-    if (this.#begun < mostAtOnce) {
+    if (this.#begun < maxAtOnce) {
       this.#begun += 1;
       return true;
     }

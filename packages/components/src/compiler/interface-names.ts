@@ -8,7 +8,7 @@ const importSection = 10;
 const exportSection = 11;
 const coreSort = 0x00;
 /** Imports and exports together: a section says how many it has before they are read. */
-const mostExterns = 100_000;
+const maxExterns = 100_000;
 
 /** What a component imports and exports, each name once. */
 export interface ExternNames {
@@ -78,7 +78,7 @@ function* externs(component: Uint8Array): Generator<Extern> {
     if (id !== importSection && id !== exportSection) continue;
     const inSection = body.count();
     counted += inSection;
-    if (counted > mostExterns) throw new MalformedWasm('it has more than 100,000 imports and exports');
+    if (counted > maxExterns) throw new MalformedWasm('it has more than 100,000 imports and exports');
     for (let left = inSection; left > 0; left -= 1) {
       const name = externName(body);
       yield { section: id, name };

@@ -1,6 +1,6 @@
 /** Lets a component wait for what becomes ready, and gives it errors of streams (`wasi:io`). */
 
-import { longestTimerMs } from '@svc/kit/units.ts';
+import { maxTimerMs } from '@svc/kit/units.ts';
 import type { Arrival, RemoteWait } from '../outbound/remote-messages.ts';
 import { HostObject } from './retained.ts';
 
@@ -38,7 +38,7 @@ export interface GuestWait extends RemoteWait {
 }
 
 /** At once: the same may be named any number of times. */
-const mostWaits = 10_000;
+const maxWaits = 10_000;
 
 export const alwaysReady: Readiness = { isReady: () => true };
 
@@ -71,7 +71,7 @@ export class Pollable extends HostObject {
 
 export function waitForAny(pollables: readonly Pollable[], room: WaitingRoom): Uint32Array {
   if (pollables.length === 0) throw new Error('poll was called with nothing to wait for');
-  if (pollables.length > mostWaits) throw new Error(`poll was called with more than ${mostWaits} things to wait for`);
+  if (pollables.length > maxWaits) throw new Error(`poll was called with more than ${maxWaits} things to wait for`);
   for (;;) {
     const ready = pollOnce(pollables, room, null);
     if (ready.length > 0) return Uint32Array.from(ready);
@@ -96,7 +96,7 @@ function untilEarliest(pollables: readonly Pollable[], now: bigint): number | nu
   const [first, ...rest] = due;
   if (first === undefined) return null;
   const earliest = rest.reduce((least, at) => (at < least ? at : least), first);
-  return Math.min(longestTimerMs, Math.max(0, Number(earliest - now) / 1e6));
+  return Math.min(maxTimerMs, Math.max(0, Number(earliest - now) / 1e6));
 }
 
 function indexesOf<Item>(items: readonly Item[], matches: (item: Item) => boolean): number[] {

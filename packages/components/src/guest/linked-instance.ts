@@ -13,7 +13,7 @@ import { capGrowth } from '../growth-cap.ts';
 /** Allocators ask for more than the byte they lack. */
 const nearlyFull = 0.9;
 /** Core modules; each has tables and memories of the engine's own. */
-const mostInstances = 1_000;
+const maxInstances = 1_000;
 
 /**
  * The loop of an interpreter, in a component made of JavaScript or Python. The engine takes 85 ms of a processor to optimize one of 37 KB, and begins
@@ -71,7 +71,7 @@ export function linkInstance(
     imports,
     (module, coreImports) => {
       instances += 1;
-      if (instances > mostInstances) throw new Error(`it makes more than ${mostInstances} instances of its modules`);
+      if (instances > maxInstances) throw new Error(`it makes more than ${maxInstances} instances of its modules`);
       const entry = given.find((candidate) => candidate.module === module);
       if (entry?.grows === true) {
         if (made.has(entry)) throw new Error('it makes a module that has memory into more than one instance');
@@ -118,7 +118,7 @@ export function compileModules(modules: readonly CoreModule[], maxMemoryBytes: n
     maxMemoryBytes,
   );
   if (outcome.kind === 'refused') throw new Error(outcome.reason);
-  if (outcome.longestFunction > longFunctionBytes) setFlagsFromString(`--wasm-tiering-budget=${longBudget}`);
+  if (outcome.maxFunction > longFunctionBytes) setFlagsFromString(`--wasm-tiering-budget=${longBudget}`);
   return outcome.modules.map(({ bytes, grows }, index) => ({
     name: modules[index]?.name ?? '',
     module: new WebAssembly.Module(bytes),

@@ -50,15 +50,15 @@ export function offeredImports(mailbox: Mailbox, { directories, env, seed, outpu
 }
 
 /** A component may ask as often as it likes: refusals beyond these are not reported. */
-const mostRefusalsTold = 256;
+const maxRefusalsTold = 256;
 /** Characters of any path that leads somewhere. A component may ask for one as long as its memory. */
-const longestPathTold = 4_096;
+const maxPathTold = 4_096;
 
 function refusals(mailbox: Mailbox): (path: string, code: string) => void {
   let told = 0;
   return (path, code) => {
     told += 1;
-    if (told <= mostRefusalsTold) mailbox.post(refusedFileFunction, [path.slice(0, longestPathTold), code]);
+    if (told <= maxRefusalsTold) mailbox.post(refusedFileFunction, [path.slice(0, maxPathTold), code]);
   };
 }
 
@@ -107,10 +107,10 @@ function commandLine(
   };
 }
 
-const mostBytes = 16n * 1024n * 1024n;
+const maxBytes = 16n * 1024n * 1024n;
 
 function bytes(length: bigint): Uint8Array {
-  if (length > mostBytes) throw new Error(`more than ${mostBytes} random bytes were asked for at once`);
+  if (length > maxBytes) throw new Error(`more than ${maxBytes} random bytes were asked for at once`);
   return randomBytes(Number(length));
 }
 

@@ -20,7 +20,7 @@ import { type Answers, liveAnswers, PlayedAnswers, RecordedAnswers } from './ans
 import { LivePorts, type LiveResponse } from './live-ports.ts';
 
 /** In bytes: of an answer some parts are kept as values, which are larger than their text. */
-const longestAnswer = 128 * 1024 * 1024;
+const maxAnswer = 128 * 1024 * 1024;
 
 interface InProcessOptions {
   /** Opens the code of the driver, which keeps what it knows of its conversation to itself. */
@@ -44,7 +44,7 @@ export class InProcessInstance implements Instance {
   constructor(options: InProcessOptions) {
     const { mode, outbound, maxMemoryBytes } = options;
     this.#options = options;
-    this.#ports = new LivePorts(outbound, Math.min(maxMemoryBytes, longestAnswer));
+    this.#ports = new LivePorts(outbound, Math.min(maxMemoryBytes, maxAnswer));
     this.#answers = answersOf(mode);
   }
 

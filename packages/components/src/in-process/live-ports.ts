@@ -4,9 +4,9 @@ import type { PostRequest } from '@svc/guest/provider/driver-ports.ts';
 import { brokenResponse, connectionFailure, RequestFailure } from '@svc/guest/request-failure.ts';
 import { pause } from '@svc/kit/clock.ts';
 import { systemClock } from '@svc/kit/system-clock.ts';
-import { longestTimerMs } from '@svc/kit/units.ts';
+import { maxTimerMs } from '@svc/kit/units.ts';
 import { canceledCall, ComponentFault } from '../component.ts';
-import { type ConnectionRules, mostUnsentBytes, OutboundHttp } from '../outbound/outbound-http.ts';
+import { type ConnectionRules, maxUnsentBytes, OutboundHttp } from '../outbound/outbound-http.ts';
 import type { HeadAnswer, HttpErrorCode, RemoteAnswers, RemoteRequest } from '../outbound/remote-messages.ts';
 
 type Head = Extract<HeadAnswer, { readonly kind: 'arrived' }>;
@@ -50,7 +50,7 @@ export class LivePorts {
     const [, scheme = '', authority = '', rest = ''] = address;
     const origin = `${scheme}://${authority}`;
     const bytes = Buffer.concat((typeof body === 'string' ? [body] : body).map((part) => Buffer.from(part)));
-    if (bytes.length > mostUnsentBytes) throw tooLong(origin);
+    if (bytes.length > maxUnsentBytes) throw tooLong(origin);
     const sent = [...headers, ['content-length', String(bytes.length)] as const];
     const opened = await this.#ask({
       operation: 'open',
@@ -109,7 +109,7 @@ export class LivePorts {
   /** The next bytes, null at the end. */
   async #read(exchange: number, patienceMs: number | null): Promise<Uint8Array | null | 'late'> {
     if (patienceMs !== null) {
-      const timeoutMs = Math.min(patienceMs, longestTimerMs);
+      const timeoutMs = Math.min(patienceMs, maxTimerMs);
       if (!(await this.#isThere(exchange, timeoutMs))) return 'late';
     }
     const answer = await this.#ask({ operation: 'read', exchange, wait: true });
@@ -125,7 +125,7 @@ export class LivePorts {
   }
 
   async sleep(milliseconds: number): Promise<void> {
-    await pause(systemClock, Math.min(Math.ceil(milliseconds), longestTimerMs), this.#ended.signal);
+    await pause(systemClock, Math.min(Math.ceil(milliseconds), maxTimerMs), this.#ended.signal);
   }
 
   /** Unix milliseconds. */
@@ -145,7 +145,7 @@ function broken({ tag }: HttpErrorCode): Error {
 }
 
 function tooLong(origin: string): RequestFailure {
-  const most = mostUnsentBytes / 1024 / 1024;
+  const most = maxUnsentBytes / 1024 / 1024;
   return new RequestFailure(`the request to ${origin} is larger than the ${most} MiB that svc sends`, {
     transient: false,
   });

@@ -17,7 +17,7 @@ import { SecretMask, TextWatch } from './secret-mask.ts';
 const defaultConnectTimeoutMs = 30_000;
 const largestResponseHead = 256 * 1024;
 /** For a request that its server has answered and does not take on: the rest waits for the server. */
-const mostUnsentBytes = 1024 * 1024;
+const maxUnsentBytes = 1024 * 1024;
 const noBytes: Buffer = Buffer.alloc(0);
 
 /** Starts a request on a connection of the right kind. */
@@ -220,7 +220,7 @@ export class OutboundExchange {
     if (this.#failure !== null || request === null) return this.#writeAnswer();
     if (!request.write(bytes) && !request.destroyed) await this.#drained(request);
     // Nobody reads on, and the guest would write for ever.
-    if (this.#ended && request.writableLength > mostUnsentBytes) {
+    if (this.#ended && request.writableLength > maxUnsentBytes) {
       return { kind: 'failed', error: { tag: 'connection-write-timeout' } };
     }
     return this.#writeAnswer();
@@ -230,7 +230,7 @@ export class OutboundExchange {
   async #drained(request: ClientRequest): Promise<void> {
     const isOver = (): boolean => {
       if (this.#failure !== null || this.#ended) return true;
-      return this.#response !== null && request.writableLength <= mostUnsentBytes;
+      return this.#response !== null && request.writableLength <= maxUnsentBytes;
     };
     if (isOver()) return;
     await new Promise<void>((resolve) => {

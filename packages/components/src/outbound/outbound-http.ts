@@ -6,9 +6,9 @@ import { OutboundExchange } from './outbound-exchange.ts';
 import type { Arrival, RemoteAnswers, RemoteRequest, RemoteWait } from './remote-messages.ts';
 import { type HttpGrants, planRequest } from './request-plan.ts';
 
-const mostExchanges = 64;
+const maxExchanges = 64;
 /** For all requests together that their servers have not taken yet. */
-export const mostUnsentBytes: number = 64 * 1024 * 1024;
+export const maxUnsentBytes: number = 64 * 1024 * 1024;
 
 /** What every connection of a component is held to. */
 export interface ConnectionRules {
@@ -72,7 +72,7 @@ export class OutboundHttp {
 
   #isFull(bytes: number): boolean {
     const unsent = [...this.#exchanges.values()].reduce((sum, { unsentBytes }) => sum + unsentBytes, bytes);
-    return this.#exchanges.size >= mostExchanges || unsent > mostUnsentBytes;
+    return this.#exchanges.size >= maxExchanges || unsent > maxUnsentBytes;
   }
 
   async #read(exchange: OutboundExchange, wait: boolean): Promise<RemoteAnswers['read']> {

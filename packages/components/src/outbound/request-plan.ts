@@ -55,7 +55,7 @@ const hostOwned: ReadonlySet<string> = new Set([
 /** A compressed answer could not be looked through. */
 const asItIs = ['accept-encoding', 'identity'] as const;
 const bodyExpected: ReadonlySet<string> = new Set(['POST', 'PUT', 'PATCH']);
-const longestUri = 64 * 1024;
+const maxUri = 64 * 1024;
 
 /** Decides on one request: its address against the grants, its headers and framing against what HTTP allows. */
 export function planRequest(head: RequestHead, body: RequestBodyStart, grants: HttpGrants): RequestDecision {
@@ -63,7 +63,7 @@ export function planRequest(head: RequestHead, body: RequestBodyStart, grants: H
   if (!isMethod(method) || refusedMethods.has(method.toUpperCase())) {
     return refused({ tag: 'HTTP-request-method-invalid' });
   }
-  if (head.pathWithQuery.length > longestUri) return refused({ tag: 'HTTP-request-URI-too-long' });
+  if (head.pathWithQuery.length > maxUri) return refused({ tag: 'HTTP-request-URI-too-long' });
   const url = requestUrl(head);
   if (url === null) return refused({ tag: 'HTTP-request-URI-invalid' });
   if (!grants.mayReach(url)) return { ...refused({ tag: 'HTTP-request-denied' }), url };

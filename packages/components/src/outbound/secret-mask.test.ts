@@ -67,7 +67,7 @@ describe('the mask of a secret', () => {
         const piece = Buffer.from(`-${secret.slice(0, cut)}${behind.join('')}${secret.slice(0, cut)}`);
         const given = new SecretMask(secret).next(Buffer.from(piece));
         const whole = new SecretMask(secret).whole(Buffer.from(piece)).toString();
-        const kept = longestEnd(whole, [secret, Buffer.from(secret).toString('hex')]);
+        const kept = maxEnd(whole, [secret, Buffer.from(secret).toString('hex')]);
         expect(given.toString()).toBe(whole.slice(0, whole.length - kept));
       }),
     );
@@ -82,7 +82,7 @@ describe('the mask of a secret', () => {
 });
 
 /** The length of the longest end of the text that one of the spellings begins with, and is not. */
-function longestEnd(text: string, spellings: readonly string[]): number {
+function maxEnd(text: string, spellings: readonly string[]): number {
   for (let length = text.length; length > 0; length -= 1) {
     const end = text.slice(text.length - length);
     if (spellings.some((spelling) => spelling.length > length && spelling.startsWith(end))) return length;

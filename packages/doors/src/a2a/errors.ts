@@ -65,10 +65,10 @@ export function faultOf(
 }
 
 /** How much of an unknown id an answer repeats. */
-const longestEcho = 256;
+const maxEcho = 256;
 
 export function taskNotFound(taskId: string): A2aFault {
-  return faultOf('TASK_NOT_FOUND', undefined, { taskId: taskId.slice(0, longestEcho) });
+  return faultOf('TASK_NOT_FOUND', undefined, { taskId: taskId.slice(0, maxEcho) });
 }
 
 /** `field` is the path of what is wrong, `description` a clause that follows it: `must be a string`. */

@@ -5,7 +5,7 @@ import type { Reply, ReplyHeaders } from '@svc/kit/http/reply.ts';
 import type { HttpRequest } from '@svc/kit/http/route.ts';
 import { runYielding } from '@svc/kit/yield-to-loop.ts';
 import { isJsonObject, type JsonObject } from '@svc/protocol/json-object.ts';
-import { mostBodyValues, readJsonBody } from '@svc/protocol/json-rpc.ts';
+import { maxBodyValues, readJsonBody } from '@svc/protocol/json-rpc.ts';
 import type { A2aAnswer, A2aCalls } from './calls.ts';
 import { A2aFault, encodeStatus, notJson } from './errors.ts';
 import { queryParams, routeOf } from './http-routes.ts';
@@ -54,7 +54,7 @@ async function bodyOf({ headers, body, release }: HttpRequest): Promise<JsonObje
   // Nothing waits for a body of megabytes to be read.
   const read = await runYielding(readJsonBody(body));
   release();
-  if (read.kind === 'too-many') throw invalid(`the body holds more than ${mostBodyValues} values`);
+  if (read.kind === 'too-many') throw invalid(`the body holds more than ${maxBodyValues} values`);
   if (read.kind !== 'json') throw new A2aFault('PARSE');
   if (read.value === null) return {};
   if (!isJsonObject(read.value)) throw invalid('the body must be an object');

@@ -9,7 +9,7 @@ export interface InputFile {
   readonly bytes: Uint8Array;
 }
 
-const longestName = 100;
+const maxName = 100;
 
 /**
  * `of` identifies the part among those of all messages. The same part of the same message has the same name with the same bytes, however often
@@ -33,6 +33,6 @@ function safeName(filename: string): string {
   const safe = last
     .normalize('NFC')
     .replaceAll(/[^A-Za-z0-9._-]+/g, '_')
-    .slice(-longestName);
+    .slice(-maxName);
   return /[A-Za-z0-9]/.test(safe) ? safe : 'file';
 }

@@ -18,7 +18,7 @@ import { isJsonType } from './json-type.ts';
 type Around = ReturnType<A2aCall['around']>;
 
 /** Limit for the id of a call, which every event of its stream repeats. */
-const longestCallId = 256;
+const maxCallId = 256;
 
 /** Reads calls out of their envelopes, and puts what they come to into one. */
 export class JsonRpcBinding {
@@ -50,10 +50,8 @@ export class JsonRpcBinding {
   #answer(parsed: JsonRpcRequest | JsonRpcRefusedRequest, request: CallRequest): Reply | Promise<Reply> {
     if (parsed.kind === 'fault') return reply(encodeFault(parsed.id, ofJsonRpc(parsed.fault)));
     const { id, method, params } = parsed;
-    if (typeof id === 'string' && id.length > longestCallId) {
-      return reply(
-        encodeFault(null, new A2aFault('INVALID_REQUEST', `id must have at most ${longestCallId} characters`)),
-      );
+    if (typeof id === 'string' && id.length > maxCallId) {
+      return reply(encodeFault(null, new A2aFault('INVALID_REQUEST', `id must have at most ${maxCallId} characters`)));
     }
     const around = (): Around => ({
       head: `data: {"jsonrpc":"2.0","id":${JSON.stringify(id)},"result":`,

@@ -85,7 +85,7 @@ export function deliveredTask(
 }
 
 /** Longer answers are encoded each time rather than held twice. */
-const longestKept = 16 * 1024;
+const maxKept = 16 * 1024;
 const encoded = new WeakMap<TaskRecord, { readonly version: number; readonly text: Answer }>();
 const whole: TaskView = { historyLength: null, artifacts: true };
 
@@ -98,7 +98,7 @@ function getTask(params: unknown, { principal, core }: Caller): Answer {
   const kept = encoded.get(record);
   if (kept !== undefined && kept.version === version) return kept.text;
   const text = JSON.stringify(taskObject(record, whole));
-  if (text.length <= longestKept) encoded.set(record, { version, text });
+  if (text.length <= maxKept) encoded.set(record, { version, text });
   return text;
 }
 

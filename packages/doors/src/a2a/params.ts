@@ -39,7 +39,7 @@ export interface ListRequest {
   readonly includeArtifacts: boolean;
 }
 
-const longestId = 256;
+const maxId = 256;
 const printable = /^[^\p{Cc}\p{Cs}\p{Co}\p{Cn}\p{Zl}\p{Zp}]*$/u;
 
 export const taskStates = [
@@ -72,13 +72,13 @@ export function parseTaskRequest(params: unknown): { readonly id: string; readon
   return { id: requiredId(id, 'id'), historyLength: lengthOf(historyLength, 'historyLength') };
 }
 
-const mostPageSize = 100;
+const maxPageSize = 100;
 const usualPageSize = 50;
 
 export function parseList(params: unknown): ListRequest {
   const asked = params === undefined || params === null ? {} : objectOf(params, 'params');
   const pageSize = lengthOf(asked['pageSize'], 'pageSize') ?? usualPageSize;
-  if (pageSize < 1 || pageSize > mostPageSize) throw invalidField('pageSize', `must be from 1 to ${mostPageSize}`);
+  if (pageSize < 1 || pageSize > maxPageSize) throw invalidField('pageSize', `must be from 1 to ${maxPageSize}`);
   return {
     contextId: optionalId(asked['contextId'], 'contextId'),
     status: stateOf(asked['status']),
@@ -108,7 +108,7 @@ function parseMessage(given: unknown): ReceivedA2aMessage {
   const texts = parts.map((part, index) => {
     if ('text' in part) return part.text;
     if (!('raw' in part)) return JSON.stringify(part.data);
-    if (files.length === mostFiles) throw invalidField('message.parts', `must hold at most ${mostFiles} files`);
+    if (files.length === maxFiles) throw invalidField('message.parts', `must hold at most ${maxFiles} files`);
     const file = inputFile(part, `${messageId} ${index}`);
     files.push(file);
     return describeFile(file, part.mediaType);
@@ -117,7 +117,7 @@ function parseMessage(given: unknown): ReceivedA2aMessage {
 }
 
 /** The most files of one message. */
-const mostFiles = 32;
+const maxFiles = 32;
 
 const contents = ['text', 'raw', 'url', 'data'] as const;
 
@@ -126,7 +126,7 @@ function parsePart(given: unknown, field: string): KeptPart {
   const held = contents.filter((name) => part[name] !== undefined && (name === 'data' || part[name] !== null));
   const [content] = held;
   if (content === undefined || held.length > 1) throw invalidField(field, 'must hold one of text, raw, url and data');
-  const mediaType = optionalText(part['mediaType'], `${field}.mediaType`, longestId);
+  const mediaType = optionalText(part['mediaType'], `${field}.mediaType`, maxId);
   if (content === 'text') return textPart(part['text'], mediaType, field);
   if (content === 'data') return dataPart(part['data'], mediaType, field);
   if (content === 'raw') return rawPart(part, mediaType, field);
@@ -160,7 +160,7 @@ function isBase64(text: string): boolean {
 function rawPart(part: JsonObject, mediaType: string | null, field: string): KeptPart {
   const { raw } = part;
   if (typeof raw !== 'string' || !isBase64(raw)) throw invalidField(`${field}.raw`, 'must be base64');
-  const filename = optionalText(part['filename'], `${field}.filename`, longestId);
+  const filename = optionalText(part['filename'], `${field}.filename`, maxId);
   return { raw, ...(mediaType === null ? {} : { mediaType }), ...(filename === null ? {} : { filename }) };
 }
 
@@ -176,7 +176,7 @@ function checkOutputModes(given: unknown): void {
   if (modes.some((mode) => typeof mode !== 'string')) throw invalidField(field, 'must hold strings');
   const isTaken = (mode: unknown): boolean => /^(?:text\/plain|text\/\*|\*\/\*)\s*(?:;|$)/i.test(String(mode));
   if (modes.length > 0 && !modes.some(isTaken)) {
-    throw unsupported(String(modes[0]).slice(0, longestId), 'the answer is text/plain');
+    throw unsupported(String(modes[0]).slice(0, maxId), 'the answer is text/plain');
   }
 }
 
@@ -210,7 +210,7 @@ export function optionalText(value: unknown, field: string, longest: number): st
 }
 
 export function optionalId(value: unknown, field: string): string | null {
-  return optionalText(value, field, longestId);
+  return optionalText(value, field, maxId);
 }
 
 export function requiredId(value: unknown, field: string): string {
@@ -225,11 +225,11 @@ function flag(value: unknown, field: string): boolean {
   return value;
 }
 
-const mostInt32 = 2_147_483_647;
+const maxInt32 = 2_147_483_647;
 
 function lengthOf(value: unknown, field: string): number | null {
   if (value === undefined || value === null) return null;
-  const isWhole = typeof value === 'number' && Number.isInteger(value) && value >= 0 && value <= mostInt32;
+  const isWhole = typeof value === 'number' && Number.isInteger(value) && value >= 0 && value <= maxInt32;
   if (!isWhole) throw invalidField(field, 'must be a whole number of at least 0');
   return value;
 }

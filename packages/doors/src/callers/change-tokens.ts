@@ -6,7 +6,7 @@ import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import { withGuard } from '@svc/kit/files/file-guard.ts';
 import { makeDirectory } from '@svc/kit/files/make-directories.ts';
 import { replaceFile } from '@svc/kit/files/replace-file.ts';
-import { type DoorToken, encodeTokens, mostTokens } from './door-token.ts';
+import { type DoorToken, encodeTokens, maxTokens } from './door-token.ts';
 import { readTokens } from './token-file.ts';
 import type { TokenPlace } from './token-place.ts';
 
@@ -18,8 +18,8 @@ export async function addToken(place: TokenPlace, token: DoorToken): Promise<voi
         hint: `choose another name, or remove it first: svc token rm ${token.name}`,
       });
     }
-    if (tokens.length >= mostTokens) {
-      throw new Diagnostic('E-RUN-152', `there are ${mostTokens} door tokens already`, {
+    if (tokens.length >= maxTokens) {
+      throw new Diagnostic('E-RUN-152', `there are ${maxTokens} door tokens already`, {
         hint: 'svc token ls shows those that have expired; svc token rm removes one',
       });
     }

@@ -11,8 +11,8 @@ export const tokenPrefix = 'svc_door_';
 const tokenBytes = 32;
 
 /** Limit for all tokens of a user. Each request that shows one is compared with all of them. */
-export const mostTokens = 100;
-const longestName = 64;
+export const maxTokens = 100;
+const maxName = 64;
 const namePattern = /^[a-z0-9](?:[a-z0-9._-]*[a-z0-9])?$/;
 
 /** One token as its file has it. Times are Unix milliseconds. */
@@ -29,7 +29,7 @@ export interface DoorToken {
 
 /** A name that says itself in a trace, a table and a file: 1 to 64 of `a-z 0-9 . _ -`, with a letter or a digit at both ends. */
 export function isTokenName(value: unknown): value is string {
-  return typeof value === 'string' && value.length <= longestName && namePattern.test(value);
+  return typeof value === 'string' && value.length <= maxName && namePattern.test(value);
 }
 
 /** 256 random bits behind the prefix, as base64url. */
@@ -58,7 +58,7 @@ export function parseTokens(text: string): readonly DoorToken[] | string {
   if (value === undefined) return 'is not JSON';
   if (!isTokenList(value)) return 'is no list of door tokens of this version';
   const { tokens } = value;
-  if (tokens.length > mostTokens) return `holds more than ${mostTokens} tokens`;
+  if (tokens.length > maxTokens) return `holds more than ${maxTokens} tokens`;
   if (tokens.some((token) => token.scopes.length === 0)) return 'holds a token without a scope';
   const isEachOnce = [tokens.map(({ name }) => name), tokens.map(({ sha256 }) => sha256)].every(
     (values) => new Set(values).size === values.length,

@@ -11,7 +11,7 @@ import { readFileUpTo } from '@svc/kit/files/read-up-to.ts';
 import { type DoorToken, parseTokens } from './door-token.ts';
 import type { TokenPlace } from './token-place.ts';
 
-const mostBytes = 64 * 1024;
+const maxBytes = 64 * 1024;
 const shown = '~/.svc/door-tokens.json';
 
 /** Changes whenever the file is replaced or written to; null where there is no file. It opens nothing. */
@@ -31,7 +31,7 @@ export function readTokens(place: TokenPlace): readonly DoorToken[] | null {
   if (file === null) return null;
   try {
     refuseOthers(fstatSync(file, { bigint: true }), place);
-    const bytes = readFileUpTo(file, mostBytes);
+    const bytes = readFileUpTo(file, maxBytes);
     if (bytes === undefined) throw notOwn('is longer than 64 KiB');
     const tokens = parseTokens(bytes.toString());
     if (typeof tokens !== 'string') return tokens;

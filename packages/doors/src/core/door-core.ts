@@ -188,7 +188,7 @@ function filesSince({ publicUrl, outside }: DoorFacts, sinceMs: number): readonl
 }
 
 /** Limit for one principal, over all doors together. */
-const mostStreams = 256;
+const maxStreams = 256;
 
 /** The open streams of all doors of a session. */
 class OpenStreams {
@@ -197,8 +197,8 @@ class OpenStreams {
   /** Takes a place for a stream; the function gives it back, once. Throws the refusal 429 where the principal has none left. */
   take(principal: string): () => void {
     const open = this.#counts.get(principal) ?? 0;
-    if (open >= mostStreams) {
-      const message = `There are ${mostStreams} open streams of this client; close one and ask again.`;
+    if (open >= maxStreams) {
+      const message = `There are ${maxStreams} open streams of this client; close one and ask again.`;
       throw new HttpRefusal(429, 'too_many_streams', message, { 'retry-after': '5' });
     }
     this.#counts.set(principal, open + 1);

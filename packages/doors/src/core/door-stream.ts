@@ -9,8 +9,8 @@ import { busy } from '@svc/kit/http/refusal.ts';
 import type { FanOutSink } from './fan-out.ts';
 
 /** How far a reader may be behind. A stream leaves no event out, so it cuts a reader that is further behind, which subscribes again. */
-const mostEventsBehind = 512;
-const mostBytesBehind = 1024 * 1024;
+const maxEventsBehind = 512;
+const maxBytesBehind = 1024 * 1024;
 
 /** How long a connection that has ended may take to take what was written to it before it is cut. */
 const lingerMs = 60_000;
@@ -19,7 +19,7 @@ const lingerMs = 60_000;
 export const beatMs = 4000;
 
 /** A reader that takes nothing for this many beats, a minute, is cut. */
-const mostBeatsWaited = 15;
+const maxBeatsWaited = 15;
 
 /** Handed to the system at a time: only whole pieces show whether the reader takes any of it. */
 const pieceBytes = 64 * 1024;
@@ -99,7 +99,7 @@ export class DoorStream implements FanOutSink {
     if (!this.#isOpen) return;
     const onItsWay = this.#bytesOnTheirWay();
     if (onItsWay === 0) this.#behind = 0;
-    else if (this.#behind + events > mostEventsBehind || onItsWay > mostBytesBehind) {
+    else if (this.#behind + events > maxEventsBehind || onItsWay > maxBytesBehind) {
       this.#socket.destroy();
       return;
     }
@@ -122,7 +122,7 @@ export class DoorStream implements FanOutSink {
     const isWaiting = !this.#isIdle && this.#taken === this.#takenAtBeat;
     this.#takenAtBeat = this.#taken;
     this.#beatsWaited = isWaiting ? this.#beatsWaited + 1 : 0;
-    if (this.#beatsWaited === mostBeatsWaited) this.#socket.destroy();
+    if (this.#beatsWaited === maxBeatsWaited) this.#socket.destroy();
     else this.#comment();
   }
 

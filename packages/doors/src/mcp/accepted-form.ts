@@ -26,7 +26,7 @@ function takes(ranges: readonly string[], type: string): boolean {
 export const shownAccept = { stream: `${jsonType}, ${streamType}`, json: `${jsonType}, ${streamType};q=0` } as const;
 
 /** No question and no notification is longer. */
-const longestOther = 64 * 1024;
+const maxOther = 64 * 1024;
 const noAnswer = JSON.stringify({
   jsonrpc: '2.0',
   id: null,
@@ -51,5 +51,5 @@ export function answerAlone(events: Readable): Readable {
 }
 
 function isAnswer(data: string): boolean {
-  return data.length > longestOther || !('method' in (parseJsonObject(data) ?? { method: '' }));
+  return data.length > maxOther || !('method' in (parseJsonObject(data) ?? { method: '' }));
 }

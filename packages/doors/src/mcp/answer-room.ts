@@ -54,10 +54,10 @@ export class AnswerRoom {
 export type Room = Pick<AnswerRoom, 'isOver' | 'reserve'>;
 
 /** For what a client may ask for again. */
-export const readPatience: Patience = { withinMs: 10_000, mostBefore: 31 };
+export const readPatience: Patience = { withinMs: 10_000, maxBefore: 31 };
 
 /** For what is given once, and held anyway: longer than a client may take nothing (docs/protocol.md "Limits"). */
-export const callPatience: Patience = { withinMs: 70_000, mostBefore: Infinity };
+export const callPatience: Patience = { withinMs: 70_000, maxBefore: Infinity };
 
 /** On standard streams there is one client, and all that is held is for it. */
 export const ownRoom: Room = { isOver: false, reserve: async () => true };

@@ -146,7 +146,7 @@ function untilAtRest(record: TaskRecord, { mcpReq }: Context, caller: Caller): P
   });
 }
 
-const longestProgress = 200;
+const maxProgress = 200;
 
 /** Each turn and each call that ended is one step of a progress whose end nobody knows; silent for a client that did not ask for it. */
 function progressTo({ _meta, notify }: Context['mcpReq']): (record: TaskRecord, news: TaskNews) => void {
@@ -157,7 +157,7 @@ function progressTo({ _meta, notify }: Context['mcpReq']): (record: TaskRecord, 
     const message = progressOf(record, news);
     if (message === null) return;
     progress += 1;
-    const params = { progressToken, progress, message: message.slice(0, longestProgress).toWellFormed() };
+    const params = { progressToken, progress, message: message.slice(0, maxProgress).toWellFormed() };
     // A client that has left hears nothing.
     notify({ method: 'notifications/progress', params }).catch(() => {});
   };

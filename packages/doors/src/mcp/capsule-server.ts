@@ -41,7 +41,7 @@ export const answerSecs = 3600;
 const busyCode = -32_000;
 
 /** How many questions one call may ask, with clients from before 2026. */
-const mostQuestions = 1000;
+const maxQuestions = 1000;
 
 export interface ClientServer {
   readonly server: InstanceType<typeof Sdk.Server>;
@@ -59,7 +59,7 @@ export function createClientServer(capsule: ServedCapsule, principalOf: (core: D
     {
       capabilities: servedCapabilities,
       requestState: { verify: async (state, context) => await states.verify(state, context) },
-      inputRequired: { maxRounds: mostQuestions, roundTimeoutMs: answerSecs * 1000 },
+      inputRequired: { maxRounds: maxQuestions, roundTimeoutMs: answerSecs * 1000 },
     },
   );
   const connect = server.connect.bind(server);

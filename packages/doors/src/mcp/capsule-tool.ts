@@ -59,7 +59,7 @@ export interface CallArguments {
   readonly taskId: string | null;
 }
 
-const longestId = 256;
+const maxId = 256;
 const printable = /^[^\p{Cc}\p{Cs}\p{Co}\p{Cn}\p{Zl}\p{Zp}]+$/u;
 
 /** What the tool is called with; a text says what is wrong with it, for the model that calls. */
@@ -70,8 +70,8 @@ export function parseCallArguments(given: unknown): CallArguments | string {
   if (!holdsWholeText(given)) return 'texts must hold whole characters';
   const contextId = idOf(given, 'context_id');
   const taskId = idOf(given, 'task_id');
-  if (contextId === undefined) return `context_id must be 1 to ${longestId} printable characters`;
-  if (taskId === undefined) return `task_id must be 1 to ${longestId} printable characters`;
+  if (contextId === undefined) return `context_id must be 1 to ${maxId} printable characters`;
+  if (taskId === undefined) return `task_id must be 1 to ${maxId} printable characters`;
   return { task, contextId, taskId };
 }
 
@@ -79,7 +79,7 @@ export function parseCallArguments(given: unknown): CallArguments | string {
 function idOf(given: JsonObject, key: string): string | null | undefined {
   const id = given[key];
   if (id === undefined || id === null || id === '') return null;
-  return typeof id === 'string' && id.length <= longestId && printable.test(id) ? id : undefined;
+  return typeof id === 'string' && id.length <= maxId && printable.test(id) ? id : undefined;
 }
 
 /** What came of a task, or what it asks. */

@@ -9,8 +9,8 @@ import type { Principal } from '../callers/principal.ts';
 import { type ClientServer, createClientServer, type ServedCapsule } from './capsule-server.ts';
 
 /** Limits for all clients, and for one that has a token of its own: it must not keep out the others. */
-const mostSessions = 256;
-const mostOfToken = 64;
+const maxSessions = 256;
+const maxOfToken = 64;
 const idleMs = 30 * 60 * 1000;
 
 type Place = Pick<ClientSession, 'principal'>;
@@ -132,10 +132,10 @@ export class ClientSessions {
     const isTheirs = ({ principal }: Place): boolean => principal.name === name;
     const all = (): Place[] => [...this.#sessions.values(), ...this.#places];
     const theirs = (): number => all().filter(isTheirs).length;
-    if (!seesAll) yield* this.#takeUnused((session) => isTheirs(session) && theirs() >= mostOfToken);
-    if (!seesAll && theirs() >= mostOfToken) throw full(`${mostOfToken} sessions of this client`);
-    yield* this.#takeUnused(() => all().length >= mostSessions);
-    if (all().length >= mostSessions) throw full(`${mostSessions} sessions`);
+    if (!seesAll) yield* this.#takeUnused((session) => isTheirs(session) && theirs() >= maxOfToken);
+    if (!seesAll && theirs() >= maxOfToken) throw full(`${maxOfToken} sessions of this client`);
+    yield* this.#takeUnused(() => all().length >= maxSessions);
+    if (all().length >= maxSessions) throw full(`${maxSessions} sessions`);
   }
 
   /** Takes the sessions that nobody uses and that must go, the one unused for longest first. It asks about each when its turn comes. */

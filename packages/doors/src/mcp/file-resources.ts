@@ -16,9 +16,9 @@ import { bodyLength, discard, readUpTo } from './reply-bytes.ts';
 
 const scheme = 'svc-file:///';
 /** Limit for the list of all files as JSON. */
-const mostListed = 16 * 1024 * 1024;
+const maxListed = 16 * 1024 * 1024;
 /** Limit for one file: it is held whole, and a message is no way to send more. */
-const mostRead = 10 * 1024 * 1024;
+const maxRead = 10 * 1024 * 1024;
 const pageSize = 1000;
 /** In the answer around what a file holds. */
 const envelopeBytes = 1024;
@@ -80,13 +80,13 @@ export async function readResource(uri: string, reading: Reading): Promise<ReadR
   const reply = await turns.run(async () => (room.isOver ? null : await answerOf(path, core)));
   if (reply === null) return null;
   // No file is larger as it is read, so this is enough for one that is sent as base64.
-  const length = Math.min(bodyLength(reply) ?? mostRead, mostRead);
+  const length = Math.min(bodyLength(reply) ?? maxRead, maxRead);
   if (!(await room.reserve(asBase64(length), readPatience))) {
     await discard(reply);
     throw busy();
   }
   const read = await turns.run(async () => {
-    const bytes = await readUpTo(reply, mostRead);
+    const bytes = await readUpTo(reply, maxRead);
     if (bytes === null) return null;
     const contents = contentsOf(uri, bytes);
     await yieldToLoop();
@@ -124,7 +124,7 @@ export function linksToChanged({ artifacts }: TaskRecord): ResourceLink[] {
 
 async function listedFiles(core: DoorCore): Promise<readonly ListedFile[] | null> {
   if (!exportsFiles(core)) return [];
-  const bytes = await answered(`${resourcesPath}files`, mostListed, core);
+  const bytes = await answered(`${resourcesPath}files`, maxListed, core);
   return bytes === null ? null : (decodeListing(parseJson(bytes.toString()))?.files ?? null);
 }
 

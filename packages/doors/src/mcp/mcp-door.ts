@@ -27,7 +27,7 @@ const kept = ['mcp-session-id', 'allow'];
 const unacceptable = 'Accept must allow application/json or text/event-stream, and the latter for GET';
 
 /** Files that are made into messages at the same time. */
-const mostReads = 2;
+const maxReads = 2;
 
 /** What all clients of one capsule meet. */
 export function servedCapsule(
@@ -36,7 +36,7 @@ export function servedCapsule(
   source: Pick<Clock, 'randomBytes'>,
 ): ServedCapsule {
   const states = sdk.createRequestStateCodec<AskedState>({ key: source.randomBytes(32), ttlSeconds: answerSecs });
-  return { ...capsule, sdk, states, reads: new FewAtOnce(mostReads) };
+  return { ...capsule, sdk, states, reads: new FewAtOnce(maxReads) };
 }
 
 /** The door of one session. */

@@ -1,11 +1,11 @@
 /** Reads one message of the Model Context Protocol from a body, and refuses what no revision of it allows. */
 
 import { asJsonObject, type JsonObject } from '@svc/protocol/json-object.ts';
-import { mostBodyValues } from '@svc/protocol/json-rpc.ts';
+import { maxBodyValues } from '@svc/protocol/json-rpc.ts';
 import { deepest, holdsWholeText, nestsTooDeep } from '../core/bad-input.ts';
 import { readJson } from '../core/read-json.ts';
 
-const longestId = 256;
+const maxId = 256;
 const tooDeep = `the message must not nest deeper than ${deepest}`;
 
 type Id = string | number | null;
@@ -21,15 +21,15 @@ export type ReadMessage =
 /** A body of megabytes is read in turns of the event loop of its own, so that nothing waits for it. */
 export async function readMessage(body: Uint8Array): Promise<ReadMessage> {
   const read = await readJson(body);
-  if (read.kind === 'too-many') return fault(-32_600, `the body holds more than ${mostBodyValues} values`);
+  if (read.kind === 'too-many') return fault(-32_600, `the body holds more than ${maxBodyValues} values`);
   if (read.kind === 'too-deep') return fault(-32_600, tooDeep);
   if (read.kind !== 'json') return fault(-32_700, 'Parse error');
   if (Array.isArray(read.value)) return fault(-32_600, 'batches are not served');
   const message = asJsonObject(read.value);
   if (message === null) return fault(-32_600, 'not an object');
   const { id } = message;
-  if (typeof id === 'string' && id.length > longestId) {
-    return fault(-32_600, `id must have at most ${longestId} characters`);
+  if (typeof id === 'string' && id.length > maxId) {
+    return fault(-32_600, `id must have at most ${maxId} characters`);
   }
   if (typeof id === 'number' && !Number.isSafeInteger(id)) {
     return fault(-32_600, 'id must be a string or a whole number that a double holds exactly');

@@ -70,7 +70,7 @@ export function traceRequests(transport: Sdk.Transport, connection: TracedConnec
 const takenBack = { errorType: 'cancelled', taskId: null };
 
 /** On standard streams nobody else bounds it. */
-const longestId = 256;
+const maxId = 256;
 
 interface Asked {
   readonly message: JsonObject;
@@ -90,7 +90,7 @@ function begin(
   const attributes = {
     mcpMethod: method ?? otherError,
     toolName: called,
-    jsonRpcId: shortened(String(message['id']), longestId),
+    jsonRpcId: shortened(String(message['id']), maxId),
     mcpVersion: version(),
     transport: binding === 'HTTP' ? 'tcp' : 'pipe',
     networkProtocol: binding === 'HTTP' ? 'http' : null,

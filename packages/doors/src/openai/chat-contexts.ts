@@ -8,7 +8,7 @@ import type { Principal } from '../callers/principal.ts';
 import type { Asked, Turn } from './params.ts';
 
 /** Shared by all clients; least recently used entries are evicted. */
-const mostKept = 1000;
+const maxKept = 1000;
 
 type Client = Pick<Principal, 'name'>;
 type Said = Pick<Asked, 'before' | 'text'>;
@@ -23,7 +23,7 @@ export interface ChatConversation {
 
 /** Maps each conversation to the task that wrote its last message. */
 export class ChatContexts {
-  readonly #tasks = new BoundedMap<string, TaskId>(mostKept);
+  readonly #tasks = new BoundedMap<string, TaskId>(maxKept);
 
   conversation(client: Client, { before, text }: Said): ChatConversation {
     const said = createHash('sha256').update(client.name);

@@ -161,12 +161,12 @@ function wholeText(value: unknown, field: string): string {
   return value;
 }
 
-const longestName = 256;
+const maxName = 256;
 
 function optionalText(value: unknown, field: string): string | null {
   if (value === undefined || value === null) return null;
   const text = wholeText(value, field);
-  if (text.length > longestName) throw wrongField(field, `must have at most ${longestName} characters`);
+  if (text.length > maxName) throw wrongField(field, `must have at most ${maxName} characters`);
   return text;
 }
 

@@ -46,14 +46,14 @@ function beginSpan(spans: RequestSpans, { method, path, headers }: RequestHead):
   const attributes = {
     httpMethod: method,
     httpRoute: route,
-    urlPath: path.slice(0, longestPath),
+    urlPath: path.slice(0, maxPath),
     urlScheme: 'http',
   };
   const traceparent = singleHeader(headers['traceparent']);
   return spans.begin({ door: 'openai', binding: 'HTTP', name: `${method} ${route}`, attributes, traceparent });
 }
 
-const longestPath = 256;
+const maxPath = 256;
 
 /** The path with the names of what is in it, so that there are few of them. */
 function routeOf(path: string): string {

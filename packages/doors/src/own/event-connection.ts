@@ -14,7 +14,7 @@ const heartbeatBytes = Buffer.from(heartbeat);
 const liveQueueCapacity = 128;
 
 /** At most so much is written to a connection at once; the rest waits until that has gone. */
-const mostAtOnce = 1024 * 1024;
+const maxAtOnce = 1024 * 1024;
 const minAtOnce = 64 * 1024;
 /** How much may wait for all readers together; each has its least share even beyond that. */
 const atOnceTogether = 64 * 1024 * 1024;
@@ -23,7 +23,7 @@ const atOnceTogether = 64 * 1024 * 1024;
 const lingerMs = 60_000;
 
 /** How long a reader may take nothing while a file waits for it. */
-const longestFileWaitMs = 60_000;
+const maxFileWaitMs = 60_000;
 
 export interface EventConnectionOptions {
   /** `message/stream` closes once a live final status is written; `stream/watch` does not. */
@@ -167,7 +167,7 @@ export class EventConnection implements FrameSink {
   /** Writes on until all is written, or as much as may be on its way at once. */
   #sendOn(backlog: Backlog): void {
     this.#socket.cork();
-    const most = Math.max(minAtOnce, Math.min(mostAtOnce, Math.floor(atOnceTogether / this.#others.readers)));
+    const most = Math.max(minAtOnce, Math.min(maxAtOnce, Math.floor(atOnceTogether / this.#others.readers)));
     let flowing = true;
     for (let written = 0; backlog.next < backlog.frames.length && written < most;) {
       const piece = nextPiece(backlog, most - written);
@@ -200,7 +200,7 @@ export class EventConnection implements FrameSink {
     if (isAwaited === this.#isTimed) return;
     this.#isTimed = isAwaited;
     this.#onStall ??= () => this.cut();
-    if (isAwaited) this.#socket.setTimeout(longestFileWaitMs, this.#onStall);
+    if (isAwaited) this.#socket.setTimeout(maxFileWaitMs, this.#onStall);
     else if (!this.#isEnding) this.#socket.setTimeout(0, this.#onStall);
   }
 

@@ -104,7 +104,7 @@ export function getTask(params: unknown, { session }: Pick<MethodDeps, 'session'
 
 const endedTasks = new WeakMap<Task, { readonly result: string | null; readonly encoded: EncodedJson }>();
 /** Longer answers are encoded each time rather than held twice. */
-const longestKept = 16 * 1024;
+const maxKept = 16 * 1024;
 
 /** Clients that poll ask for an ended task again and again: it is encoded once for each end it comes to. */
 function endedTask(task: Task): EncodedJson {
@@ -112,7 +112,7 @@ function endedTask(task: Task): EncodedJson {
   const kept = endedTasks.get(task);
   if (kept !== undefined && kept.result === result) return kept.encoded;
   const encoded = new EncodedJson(taskObject(task));
-  if (encoded.text.length <= longestKept) endedTasks.set(task, { result, encoded });
+  if (encoded.text.length <= maxKept) endedTasks.set(task, { result, encoded });
   return encoded;
 }
 
@@ -150,13 +150,13 @@ export async function stopSession({ session, principal, residue }: MethodDeps): 
 }
 
 /** How much of an unknown task id an answer repeats; a real one has 36 characters. */
-const longestEcho = 256;
+const maxEcho = 256;
 
 function known(task: Task | null | undefined, id: string | undefined): Task {
   if (task !== null && task !== undefined) return task;
   throw new JsonRpcFault(
     'task-not-found',
-    id === undefined ? 'Task not found: no task has run yet' : `Task not found: ${id.slice(0, longestEcho)}`,
+    id === undefined ? 'Task not found: no task has run yet' : `Task not found: ${id.slice(0, maxEcho)}`,
   );
 }
 

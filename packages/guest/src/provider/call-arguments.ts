@@ -21,7 +21,7 @@ function unwrapped(input: string): string {
 
 /** JSON without the white space between its parts; what is long stays as it is. */
 function compact(json: string): string {
-  if (json.length > longestCompared) return json;
+  if (json.length > maxCompared) return json;
   return json.replace(/("[^"\\]*(?:\\.[^"\\]*)*")|\s+/g, '$1');
 }
 
@@ -67,7 +67,7 @@ export class ArgumentsSoFar {
   }
 }
 
-const longestCompared = 1024 * 1024;
+const maxCompared = 1024 * 1024;
 const emptyBefore = /^\s*\{\s*\}(?=\s*\{)/;
 
 /** Arguments as they are meant: none read as `{}`, `{}` before others counts for nothing, and an object inside a JSON text is taken out. */
@@ -96,11 +96,11 @@ function plain(input: string): string {
 }
 
 /** The most parts of one reply; a session takes no more calls at once. */
-const mostParts = 1_024;
+const maxParts = 1_024;
 
 /** Throws `RequestFailure` where a reply has more calls, or blocks, than any that is meant. */
 export function checkParts(count: number, what: string): void {
-  if (count > mostParts) {
-    throw new RequestFailure(`the provider sent a reply of more than ${mostParts} ${what}`, { transient: false });
+  if (count > maxParts) {
+    throw new RequestFailure(`the provider sent a reply of more than ${maxParts} ${what}`, { transient: false });
   }
 }

@@ -4,11 +4,11 @@ import { createParser, type ParseError } from 'eventsource-parser';
 
 import { RequestFailure } from '../request-failure.ts';
 
-const longestEvent = 16 * 1024 * 1024;
-const mostStray = 16 * 1024;
-const mostStrayLines = 65_536;
+const maxEvent = 16 * 1024 * 1024;
+const maxStray = 16 * 1024;
+const maxStrayLines = 65_536;
 const shortEvent = 1024 * 1024;
-const mostValues = 1024 * 1024;
+const maxValues = 1024 * 1024;
 /** What servers send as data to keep a connection open. */
 const signOfLife = /^\s*(?:$|:|(?:""|null|\[?(?:ping|pong|keep-?alive|heartbeat)\]?)\s*$)/i;
 
@@ -25,12 +25,12 @@ export interface ServerSentEvent {
 export class EventSource {
   readonly #ready: ServerSentEvent[] = [];
   readonly #stray: string[] = [];
-  #strayRoom = mostStray;
+  #strayRoom = maxStray;
   #strayLines = 0;
   /** What no stream that is meant has. */
   #excess: string | null = null;
   readonly #parser = createParser({
-    maxBufferSize: longestEvent,
+    maxBufferSize: maxEvent,
     onEvent: ({ event, data }) => {
       if (holdsTooMuch(data)) this.#excess ??= tooMuch;
       else if (!signOfLife.test(data)) this.#ready.push({ type: event ?? '', data });
@@ -38,7 +38,7 @@ export class EventSource {
     onError: ({ type, line = '' }: ParseError) => {
       if (type === 'max-buffer-size-exceeded') this.#excess ??= 'an event of over 16 Mi characters';
       this.#strayLines += 1;
-      if (this.#strayLines > mostStrayLines) this.#excess ??= `more than ${mostStrayLines} lines that are of no event`;
+      if (this.#strayLines > maxStrayLines) this.#excess ??= `more than ${maxStrayLines} lines that are of no event`;
       this.#strayRoom -= line.length + 1;
       if (type === 'unknown-field' && this.#strayRoom >= 0) this.#stray.push(line);
     },
@@ -67,7 +67,7 @@ const tooMuch = 'JSON of over a million values';
 
 /** Whether JSON has so many values that they would fill the memory, each of them being larger than its text. */
 function holdsTooMuch(json: string): boolean {
-  return json.length > shortEvent && (json.match(/[{[,]/g)?.length ?? 0) > mostValues;
+  return json.length > shortEvent && (json.match(/[{[,]/g)?.length ?? 0) > maxValues;
 }
 
 /** Throws `RequestFailure` for what no reader may parse. */

@@ -13,9 +13,9 @@ import { type Steps, waitFor } from './steps.ts';
 import { isObject, parseJson } from '../json.ts';
 import { PairKeeper } from '../text.ts';
 
-const longestErrorBody = 64 * 1024;
+const maxErrorBody = 64 * 1024;
 /** For the token counts, which come behind the reason to stop, and the end of the stream. */
-const longestEndMs = 2_000;
+const maxEndMs = 2_000;
 
 /** Makes a response of a provider's events. One reader reads one stream. */
 export interface ReplyReader {
@@ -123,7 +123,7 @@ class Patience {
     // A server that gives a reason with every piece has not stopped yet.
     if (this.#since === null || this.#reader.pieces !== this.#pieces) this.#since = now;
     this.#pieces = this.#reader.pieces;
-    return Math.max(0, this.#since + longestEndMs - now);
+    return Math.max(0, this.#since + maxEndMs - now);
   }
 }
 
@@ -211,7 +211,7 @@ function* refusal(response: ProviderAnswer, now: number): Steps<RequestFailure> 
 }
 
 function notAStream(text: string): RequestFailure {
-  const said = wordsOf(text.slice(0, longestErrorBody));
+  const said = wordsOf(text.slice(0, maxErrorBody));
   return new RequestFailure(`provider answered without an event stream${said === '' ? '' : `: ${said}`}`, {
     transient: false,
   });
@@ -223,11 +223,11 @@ function* bodyStart(response: ProviderAnswer): Steps<string> {
   try {
     for (let piece = yield* read(); piece !== null; piece = yield* read()) {
       body += piece;
-      if (body.length >= longestErrorBody) break;
+      if (body.length >= maxErrorBody) break;
     }
   } catch (error) {
     // The status tells more than a connection that broke while its explanation was read.
     if (!(error instanceof RequestFailure)) throw error;
   }
-  return body.slice(0, longestErrorBody);
+  return body.slice(0, maxErrorBody);
 }

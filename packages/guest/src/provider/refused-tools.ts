@@ -6,10 +6,10 @@ import type { DriverPorts } from './driver-ports.ts';
 import type { ToolNames } from './tool-names.ts';
 
 /** Each costs a request that the provider refuses. */
-const mostRefusals = 8;
+const maxRefusals = 8;
 /** A note is a line of at most 1 KiB. */
-const longestReason = 160;
-const mostKnown = 256;
+const maxReason = 160;
+const maxKnown = 256;
 
 /** Tools that a provider has refused, so that the next turn leaves them out at once. */
 export class RefusedTools {
@@ -39,13 +39,13 @@ export class OfferedTools {
   /** Leaves out what a failure names, and notes it. Returns false where it names no tool that was offered, and after 8 failures. */
   leaveOut(failure: RequestFailure, ports: Pick<DriverPorts, 'note'>): boolean {
     const isRefusal = failure.status === 400 || failure.status === 422;
-    const refused = isRefusal && this.#refusals < mostRefusals ? this.#namedIn(failure.message) : [];
+    const refused = isRefusal && this.#refusals < maxRefusals ? this.#namedIn(failure.message) : [];
     if (refused.length === 0) return false;
     this.#refusals += 1;
-    if (this.#known.size + refused.length > mostKnown) this.#known.clear();
+    if (this.#known.size + refused.length > maxKnown) this.#known.clear();
     for (const tool of refused) {
       this.#known.add(this.#keyOf(tool));
-      ports.note({ left_out: { tool: tool.name, reason: failure.message.slice(0, longestReason) } });
+      ports.note({ left_out: { tool: tool.name, reason: failure.message.slice(0, maxReason) } });
     }
     this.tools = this.tools.filter((tool) => !refused.includes(tool));
     return true;

@@ -3,7 +3,7 @@
 import { RequestFailure } from '../request-failure.ts';
 import type { Steps } from './steps.ts';
 
-const longestWhole = 16 * 1024 * 1024;
+const maxWhole = 16 * 1024 * 1024;
 
 /** Gives the next piece of a body; null at its end. */
 export type ReadPiece = () => Steps<string | null>;
@@ -33,7 +33,7 @@ function* wholeOf(start: string, read: ReadPiece): Steps<string> {
   let text = start;
   for (let piece = yield* read(); piece !== null; piece = yield* read()) {
     text += piece;
-    if (text.length > longestWhole)
+    if (text.length > maxWhole)
       throw new RequestFailure('the provider sent an answer of over 16 Mi characters', { transient: false });
   }
   return text;

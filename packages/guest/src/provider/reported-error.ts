@@ -5,10 +5,10 @@ import { oneLine, RequestFailure } from '../request-failure.ts';
 import { lastingReason, type LastingReason } from './failure-reason.ts';
 
 const deepest = 10;
-const mostFaults = 3;
+const maxFaults = 3;
 /** The most characters of the words of one part. A message keeps a few hundred of all parts together. */
-const longestWords = 4_096;
-const longestPlace = 200;
+const maxWords = 4_096;
+const maxPlace = 200;
 
 /** Whether a value is an error instead of what was asked for. */
 export function isError(value: unknown): boolean {
@@ -93,7 +93,7 @@ function speak(said: unknown, found: Found, depth: number): string {
     return (typeof value === 'object' && value !== null && speak(value, found, depth + 1)) || cut(said);
   }
   if (Array.isArray(said)) {
-    const faults = said.slice(0, mostFaults).map((each) => speak(each, found, depth + 1));
+    const faults = said.slice(0, maxFaults).map((each) => speak(each, found, depth + 1));
     return [...new Set(faults)].filter((each) => each !== '').join('; ');
   }
   return isObject(said) ? speakObject(said, found, depth) : '';
@@ -121,7 +121,7 @@ function speakObject(said: JsonObject, found: Found, depth: number): string {
 
 /** What is compared with other words has to be short: looking for one in the other takes the product of both. */
 function cut(words: string): string {
-  return words.trim().slice(0, longestWords);
+  return words.trim().slice(0, maxWords);
 }
 
 /** Servers before the model's own say that it refused, and put what it said aside. */
@@ -143,7 +143,7 @@ function placeOf(said: JsonObject): string {
   const { loc = said['path'] } = said;
   const parts = Array.isArray(loc) ? loc.slice(0, deepest) : [textIn(said, 'param')];
   const named = parts.filter((each) => typeof each === 'string' || typeof each === 'number');
-  return named.join('.').slice(0, longestPlace);
+  return named.join('.').slice(0, maxPlace);
 }
 
 /** What is left of an error that has no message. */
@@ -156,7 +156,7 @@ const statusKeys = ['code', 'status', 'status_code', 'error_code', 'http_code'];
 
 function note(said: JsonObject, found: Found): void {
   for (const key of codeKeys) {
-    const code = textIn(said, key).slice(0, longestPlace);
+    const code = textIn(said, key).slice(0, maxPlace);
     if (/[a-z]/i.test(code)) found.codes.push(code);
   }
   for (const key of statusKeys) {

@@ -4,9 +4,9 @@ import { RequestFailure } from '../request-failure.ts';
 import type { Steps } from './steps.ts';
 
 const firstDelayMs = 500;
-const longestDelayMs = 8_000;
+const maxDelayMs = 8_000;
 /** A provider that asks for a longer pause than this is not waited for. */
-export const longestRetryAfterMs = 60_000;
+export const maxRetryAfterMs = 60_000;
 
 export interface RetryPolicy {
   readonly maxRetries: number;
@@ -26,7 +26,7 @@ export function* withRetries<T>(attempt: () => Steps<T>, policy: RetryPolicy): S
       if (!(error instanceof RequestFailure)) throw error;
       const again = error.transient && failures < policy.maxRetries && policy.mayRetry();
       if (!again) throw failures === 0 ? error : tried(error, failures + 1);
-      if ((error.retryAfterMs ?? 0) > longestRetryAfterMs) throw tooLong(error);
+      if ((error.retryAfterMs ?? 0) > maxRetryAfterMs) throw tooLong(error);
       yield* policy.wait(error.retryAfterMs ?? backOff(failures, policy.now()), failures + 1);
     }
   }
@@ -44,7 +44,7 @@ export function retryAfter(header: (name: string) => string | null, now: number)
 
 function backOff(failures: number, now: number): number {
   // The clock's milliseconds spread capsules that were refused together; a guest's random numbers repeat with its snapshot.
-  return Math.min(firstDelayMs * 2 ** failures, longestDelayMs) + (now % 250);
+  return Math.min(firstDelayMs * 2 ** failures, maxDelayMs) + (now % 250);
 }
 
 function tried(failure: RequestFailure, attempts: number): RequestFailure {

@@ -3,7 +3,7 @@
 import type { DriverResponse, ToolDefinition } from '../driver.ts';
 import { schemaOf, type ToolSchema } from './tool-schemas.ts';
 
-const longestName = 64;
+const maxName = 64;
 
 /** Names as a provider accepts them, and back. */
 export interface ToolNames {
@@ -53,7 +53,7 @@ export function aliasToolNames(tools: readonly ToolDefinition[]): ToolNames {
 }
 
 function accepted(name: string): string {
-  const legal = name.replace(/[^A-Za-z0-9_-]/g, '_').slice(0, longestName);
+  const legal = name.replace(/[^A-Za-z0-9_-]/g, '_').slice(0, maxName);
   return legal === '' ? '_' : legal;
 }
 
@@ -61,7 +61,7 @@ function unused(alias: string, taken: ReadonlyMap<string, string>): string {
   let candidate = alias;
   for (let number = 2; taken.has(candidate); number += 1) {
     const suffix = `_${number}`;
-    candidate = alias.slice(0, longestName - suffix.length) + suffix;
+    candidate = alias.slice(0, maxName - suffix.length) + suffix;
   }
   return candidate;
 }

@@ -5,7 +5,7 @@ import { isObject, listIn, objectIn, parseJson, type JsonObject } from '../json.
 
 /** Providers take these names of properties. */
 const fitName = /^[A-Za-z0-9_.-]{1,64}$/;
-const longestName = 64;
+const maxName = 64;
 /** The arguments of one tool, as its provider sees them. */
 export interface ToolSchema {
   /** An object without combinators at its root and with names that fit. The host checks arguments against the schema itself. */
@@ -18,7 +18,7 @@ export interface ToolSchema {
 
 /** Schemas that were read, by their text, the one that was asked for last at the end: each turn brings the same ones. */
 const known = new Map<string, ToolSchema>();
-const mostKnown = 256;
+const maxKnown = 256;
 
 /** Reads the schema of a tool; a tool without one takes no arguments. */
 export function schemaOf({ inputSchema }: Pick<ToolDefinition, 'inputSchema'>): ToolSchema {
@@ -26,7 +26,7 @@ export function schemaOf({ inputSchema }: Pick<ToolDefinition, 'inputSchema'>): 
   known.delete(inputSchema);
   known.set(inputSchema, schema);
   for (const oldest of known.keys()) {
-    if (known.size <= mostKnown) break;
+    if (known.size <= maxKnown) break;
     known.delete(oldest);
   }
   return schema;
@@ -144,11 +144,11 @@ function aliasesIn(schema: JsonObject): ReadonlyMap<string, string> {
   everyProperties(schema, (properties) => Object.keys(properties).forEach((name) => names.add(name)));
   const aliases = new Map<string, string>();
   for (const name of [...names].filter((each) => !fitName.test(each))) {
-    const plain = name.replace(/[^A-Za-z0-9_.-]/g, '_').slice(0, longestName) || '_';
+    const plain = name.replace(/[^A-Za-z0-9_.-]/g, '_').slice(0, maxName) || '_';
     let alias = plain;
     for (let number = 2; names.has(alias); number += 1) {
       const suffix = `_${number}`;
-      alias = plain.slice(0, longestName - suffix.length) + suffix;
+      alias = plain.slice(0, maxName - suffix.length) + suffix;
     }
     names.add(alias);
     aliases.set(name, alias);

@@ -1,6 +1,6 @@
 /** Says in words what a schema checker says as JSON. */
 
-const mostProblems = 3;
+const maxProblems = 3;
 
 interface Issue {
   readonly path?: unknown;
@@ -14,7 +14,7 @@ interface Issue {
 export function checkerWords(told: string): string | null {
   const issues = listOf(told);
   if (issues === null) return null;
-  const shown = issues.slice(0, mostProblems).map(({ path, message }) => {
+  const shown = issues.slice(0, maxProblems).map(({ path, message }) => {
     const place = Array.isArray(path) ? path.join('.') : '';
     return issueWords(place, String(message));
   });

@@ -8,7 +8,7 @@ export function didYouMean(name: string, candidates: readonly string[]): string 
 
 /** The candidate a misspelt name most likely meant: at most two slips for a long name, one for a short one. */
 export function closestName(name: string, candidates: readonly string[]): string | undefined {
-  if (name.length > longestName) return undefined;
+  if (name.length > maxName) return undefined;
   const allowed = name.length <= 4 ? 1 : 2;
   let best: string | undefined;
   let bestDistance = allowed + 1;
@@ -22,7 +22,7 @@ export function closestName(name: string, candidates: readonly string[]): string
   return best;
 }
 
-const longestName = 64;
+const maxName = 64;
 
 /** Letters inserted, left out, changed, or swapped with their neighbour. */
 function slips(from: string, to: string): number {

@@ -9,9 +9,9 @@ export function handleId(handle: string): string {
 }
 
 /** Each of them is hashed, and a client may send a hundred thousand in one message. */
-const mostTold = 1000;
+const maxTold = 1000;
 /** In all; no request for a file holds a longer handle than 16 KiB. */
-const mostToldLength = 256 * 1024;
+const maxToldLength = 256 * 1024;
 
 /**
  * The text with every peer handle in it replaced by `<handle:<handle_id>>`, also one that is escaped as in a URL, and whatever stands
@@ -29,7 +29,7 @@ export function redactHandles(text: string): string {
     redacted += text.slice(shownTo, start);
     told += 1;
     toldLength += end - start;
-    if (told > mostTold || toldLength > mostToldLength) {
+    if (told > maxTold || toldLength > maxToldLength) {
       return redacted + hideHandles(text, Math.max(shownTo, start), '<handle>');
     }
     redacted += `<handle:${handleId(unescaped(text.slice(start, end)))}>`;
@@ -81,7 +81,7 @@ const escaped: Spelling = {
   beginning: `(?:m|%6[dD])(?:h|%68)(?:1|%31)${anyDot}(?:e|%65)${anyLetter}${anyLength}(?=${anyDot}${anyLetter})`,
 };
 
-const longestPrefix = '%6d%68%31'.length;
+const maxPrefix = '%6d%68%31'.length;
 
 function spellingOf(text: string): Spelling {
   return text.includes('%') ? escaped : plain;
@@ -103,7 +103,7 @@ export function* findHandles(text: string): Generator<FoundHandle> {
     mac.test(text);
     yield { start: match.index, end: mac.lastIndex };
     // The payload may end with what begins the next handle.
-    beginning.lastIndex = payloadEnd - longestPrefix;
+    beginning.lastIndex = payloadEnd - maxPrefix;
   }
 }
 

@@ -1,6 +1,6 @@
 /** Makes text from outside safe to print. */
 
-const longestEcho = 60;
+const maxEcho = 60;
 
 /** Text from outside, safe for a terminal: control and invisible characters are spelt out as `\u{…}`. */
 export function printable(text: string): string {
@@ -19,7 +19,7 @@ export function shortened(text: string, most: number): string {
 /** A value as a message repeats it: in quotes, printable, cut at 60 characters, without the user and the password of an address. */
 export function quoted(value: string): string {
   const text = value.replaceAll(/:\/\/[^/\s]*@/g, '://…@');
-  const characters = Array.from(text.slice(0, longestEcho * 2));
-  const isWhole = characters.length <= longestEcho && text.length <= longestEcho * 2;
-  return `"${printable(characters.slice(0, longestEcho).join(''))}${isWhole ? '' : '…'}"`;
+  const characters = Array.from(text.slice(0, maxEcho * 2));
+  const isWhole = characters.length <= maxEcho && text.length <= maxEcho * 2;
+  return `"${printable(characters.slice(0, maxEcho).join(''))}${isWhole ? '' : '…'}"`;
 }

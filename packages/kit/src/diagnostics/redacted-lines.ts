@@ -3,9 +3,9 @@
 import { GatheredBytes } from '../gathered-bytes.ts';
 
 /** How much is held of a line that has not ended. */
-const mostHeld = 64 * 1024;
+const maxHeld = 64 * 1024;
 /** Stays back when a line is given out early: it may begin a secret. */
-const longestSecret = 8 * 1024;
+const maxSecret = 8 * 1024;
 
 const lineFeed = 0x0a;
 const nothing = Buffer.alloc(0);
@@ -27,7 +27,7 @@ export class RedactedLines {
     const end = piece.lastIndexOf(lineFeed) + 1;
     const lines = end === 0 ? nothing : this.#clean(this.#held.takeWith(piece.subarray(0, end)));
     this.#held.append(piece.subarray(end));
-    return this.#held.length > mostHeld ? Buffer.concat([lines, this.#cut()]) : lines;
+    return this.#held.length > maxHeld ? Buffer.concat([lines, this.#cut()]) : lines;
   }
 
   /** What is held at the end, when nothing more comes. */
@@ -37,8 +37,8 @@ export class RedactedLines {
 
   #cut(): Buffer {
     const clean = this.rest();
-    this.#held.append(clean.subarray(-longestSecret));
-    return clean.subarray(0, -longestSecret);
+    this.#held.append(clean.subarray(-maxSecret));
+    return clean.subarray(0, -maxSecret);
   }
 
   #clean(bytes: Buffer): Buffer {

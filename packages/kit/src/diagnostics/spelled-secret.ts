@@ -11,7 +11,7 @@ interface Piece {
 /** What `svc` puts where it cuts a text, and what may stand between that and what is left. */
 const cutMark = '…';
 const aroundCut = ['', '\n', ...[1, 2, 4, 8, 16].map((slashes) => `${'\\'.repeat(slashes)}n`)];
-const longestAround = 17;
+const maxAround = 17;
 
 /** So often a text of JSON may stand in a text of JSON: the record of a log of a message with arguments that hold a file. */
 const deepestJson = 5;
@@ -108,12 +108,12 @@ export class SpelledSecret {
       if (mark === -1) return;
       const span = this.#upTo(text, start, mark);
       if (span !== null) yield span;
-      at = span?.end ?? Math.max(start + 1, mark - this.#spelled.longest - longestAround);
+      at = span?.end ?? Math.max(start + 1, mark - this.#spelled.longest - maxAround);
     }
   }
 
   #upTo(text: string, start: number, mark: number): Span | null {
-    if (mark - start > this.#spelled.longest + longestAround) return null;
+    if (mark - start > this.#spelled.longest + maxAround) return null;
     for (const between of aroundCut) {
       const end = mark - between.length;
       if (!text.startsWith(between, end)) continue;
@@ -130,7 +130,7 @@ export class SpelledSecret {
       const found = this.#ends.startIn(text, at);
       if (found === -1) return;
       at = found + 1;
-      const from = Math.max(0, found - this.#spelled.longest - longestAround);
+      const from = Math.max(0, found - this.#spelled.longest - maxAround);
       const mark = text.slice(from, found).lastIndexOf(cutMark);
       if (mark === -1) continue;
       const ends = this.#ends.endsAt(text, found);

@@ -62,7 +62,7 @@ function readOpenFile(descriptor: number, maxBytes: number): Buffer | undefined 
 }
 
 const lookEveryMs = 10;
-const mostLooks = 1000;
+const maxLooks = 1000;
 
 /** The bytes that were read; a writer that has the other end of a pipe may take its time. */
 function readInTime(descriptor: number, buffer: Buffer, from: number): number {
@@ -70,7 +70,7 @@ function readInTime(descriptor: number, buffer: Buffer, from: number): number {
     try {
       return readSync(descriptor, buffer, from, buffer.length - from, null);
     } catch (error) {
-      if (!isErrno(error, 'EAGAIN') || looks === mostLooks) throw error;
+      if (!isErrno(error, 'EAGAIN') || looks === maxLooks) throw error;
     }
     Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, lookEveryMs);
   }

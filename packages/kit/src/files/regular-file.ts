@@ -13,7 +13,7 @@ import { fillSync } from './transfer-sync.ts';
 
 const hashChunkBytes = 1024 * 1024;
 /** Read without a thread. */
-const mostAtOnce = 4096;
+const maxAtOnce = 4096;
 
 /** One open file. What is hashed and what is read come from the same descriptor, whatever happens to the path. */
 export class RegularFile {
@@ -97,7 +97,7 @@ export class RegularFile {
   async #fill(into: Buffer, position: number): Promise<number> {
     try {
       // A thread costs more than a read of a few bytes, which the kernel mostly has in memory already.
-      if (into.length <= mostAtOnce) return fillSync(this.#handle.fd, into, position);
+      if (into.length <= maxAtOnce) return fillSync(this.#handle.fd, into, position);
       return await fill(this.#handle.fd, into, position);
     } catch (error) {
       throw ioFault(error, `cannot read ${this.label}`);

@@ -19,11 +19,11 @@ import { temporaryName } from './temporary-name.ts';
 import { unlessRefused } from './unless-refused.ts';
 
 /** What lies deeper is moved to the top first: each level that is looked at holds a descriptor. */
-const mostLevels = 32;
+const maxLevels = 32;
 /** How often all that is left is tried again, while the pass before removed something. */
-const mostPasses = 5;
+const maxPasses = 5;
 /** Stops after this many entries, so that a process that keeps writing cannot keep it busy for ever. */
-const mostEntries = 5_000_000;
+const maxEntries = 5_000_000;
 const entriesBetweenTurns = 500;
 const stillWritten = 'it has too many entries, or others go on writing there';
 
@@ -73,7 +73,7 @@ class Removal {
 
   /** Removes what is in the root; what others add meanwhile is tried a few times. */
   async #clear(): Promise<void> {
-    for (let passes = 0; passes < mostPasses;) {
+    for (let passes = 0; passes < maxPasses;) {
       const [removed, moved] = [this.#removed, this.#moved];
       this.left = null;
       await this.#pass(this.#root, []);
@@ -91,7 +91,7 @@ class Removal {
       names = readdirSync(`/proc/self/fd/${directory}`, { encoding: 'buffer' });
     });
     for (const name of names) {
-      if (this.#looked === mostEntries) return this.#keep([], stillWritten);
+      if (this.#looked === maxEntries) return this.#keep([], stillWritten);
       this.#looked += 1;
       if (this.#looked % entriesBetweenTurns === 0) await setImmediate();
       await this.#remove(Buffer.concat([Buffer.from(`/proc/self/fd/${directory}/`), name]), [...way, name]);
@@ -110,7 +110,7 @@ class Removal {
     if (unopened !== null) return this.#keep(way, reasonOf(unopened.code === 'ENOTDIR' ? refusal : unopened));
     try {
       // What is moved to another directory has to be writable itself, and is since it was opened.
-      if (way.length > mostLevels) {
+      if (way.length > maxLevels) {
         const top = `/proc/self/fd/${this.#root}/${temporaryName()}`;
         if (this.#attempt(way, () => renameSync(entry, top))) this.#moved += 1;
         return;

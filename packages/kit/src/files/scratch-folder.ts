@@ -11,8 +11,8 @@ import { unlessRefused } from './unless-refused.ts';
 /** Nobody works for so long in what exists for a moment. */
 const leftoverAgeMs = 24 * 60 * 60 * 1000;
 /** A folder of others may have any number of names. */
-const mostLooked = 10_000;
-const mostRemoved = 100;
+const maxLooked = 10_000;
+const maxRemoved = 100;
 
 /** A new folder of this user alone, whose name begins with the prefix. `E-IO-001` when the system refuses it. The caller removes it. */
 export function makeScratch(parent: string, prefix: string): string {
@@ -63,7 +63,7 @@ export function removeLeftovers(
     if (now - stat.mtimeMs < leftoverAgeMs) continue;
     removeScratch(path);
     removed += 1;
-    if (removed === mostRemoved) return;
+    if (removed === maxRemoved) return;
   }
 }
 
@@ -72,7 +72,7 @@ function namesWith(directory: string, prefix: string): readonly string[] {
   if (opened === null) return [];
   const names: string[] = [];
   try {
-    for (let looked = 0; looked < mostLooked; looked += 1) {
+    for (let looked = 0; looked < maxLooked; looked += 1) {
       const entry = unlessRefused(() => opened.readSync(), null);
       if (entry === null) break;
       if (entry.name.startsWith(prefix)) names.push(entry.name);

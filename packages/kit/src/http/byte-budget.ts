@@ -71,7 +71,7 @@ const most = 20_000;
 const usualOpenFiles = 1_024;
 
 /** Half of the files this process may have open, 20,000 at most. */
-export function mostConnections(): number {
+export function maxConnections(): number {
   return Math.min(most, Math.floor(openFilesLimit() / 2));
 }
 

@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { ByteBudget } from './byte-budget.ts';
 import { ByteQueue } from './byte-queue.ts';
 
-const patient = { withinMs: 60_000, mostBefore: 31 };
+const patient = { withinMs: 60_000, maxBefore: 31 };
 
 describe('a queue for room in a budget', () => {
   it('lets in who waits as others give back, in the order of asking', async () => {
@@ -25,7 +25,7 @@ describe('a queue for room in a budget', () => {
     const budget = new ByteBudget(100);
     const queue = new ByteQueue(budget);
     budget.take(50);
-    const large = queue.take(60, { withinMs: 1, mostBefore: 31 });
+    const large = queue.take(60, { withinMs: 1, maxBefore: 31 });
     const small = queue.take(50, patient);
     expect([await large, await small]).toEqual([false, true]);
   });
@@ -36,7 +36,7 @@ describe('a queue for room in a budget', () => {
     budget.take(100);
     const waiting = Array.from({ length: 32 }, () => queue.take(1, patient));
     expect(await queue.take(1, patient)).toBe(false);
-    const last = queue.take(1, { withinMs: 60_000, mostBefore: 32 });
+    const last = queue.take(1, { withinMs: 60_000, maxBefore: 32 });
     budget.giveBack(100);
     expect(await last).toBe(true);
     expect(new Set(await Promise.all(waiting))).toEqual(new Set([true]));

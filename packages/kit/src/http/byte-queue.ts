@@ -5,7 +5,7 @@ import type { ByteBudget } from './byte-budget.ts';
 /** How long one waits for room, and behind how many others of the same holder. */
 export interface Patience {
   readonly withinMs: number;
-  readonly mostBefore: number;
+  readonly maxBefore: number;
 }
 
 interface Waiting {
@@ -28,10 +28,10 @@ export class ByteQueue {
    * Takes them as soon as there is room, in the order of asking; false when none comes within that time, or too many of the holder wait already. Who waits
    * for what its own holder has keeps no other waiting.
    */
-  async take(bytes: number, { withinMs, mostBefore }: Patience, holder: string | null = null): Promise<boolean> {
+  async take(bytes: number, { withinMs, maxBefore }: Patience, holder: string | null = null): Promise<boolean> {
     const before = this.#waitingOf(holder);
     if (before === 0 && !this.#isRoomAwaited() && this.#budget.take(bytes, holder)) return true;
-    if (before > mostBefore) return false;
+    if (before > maxBefore) return false;
     return await new Promise((resolve) => {
       const timer = setTimeout(() => {
         this.#waiting.delete(waiting);

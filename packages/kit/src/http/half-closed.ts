@@ -6,7 +6,7 @@ import type { Server, Socket } from 'node:net';
 import type { WaitingClient } from './route.ts';
 
 /** How long such a client may wait for an answer: it may have left, and nothing says so before something is written. */
-const longestWaitMs = 10 * 60 * 1000;
+const maxWaitMs = 10 * 60 * 1000;
 
 /** Node would end the other half too, and lose every answer that is not made yet. `server` is one of HTTP; it keeps its half for ten minutes at the most. */
 export function answerHalfClosed(server: Server): void {
@@ -18,7 +18,7 @@ export function answerHalfClosed(server: Server): void {
 
 /** One for all connections, which comes once for each: every idle connection would keep its own. */
 function waitAtMost(this: Socket): void {
-  const timer = setTimeout(() => this.destroy(), longestWaitMs).unref();
+  const timer = setTimeout(() => this.destroy(), maxWaitMs).unref();
   this.once('close', () => clearTimeout(timer));
 }
 

@@ -20,7 +20,7 @@ interface WholeBody {
   /** Whose share of the budget it takes; null for those who have none of their own. Asked once something is counted. */
   readonly holder: () => string | null;
   /** For all of it to arrive; null where the server bounds the request by itself. */
-  readonly mostMs: number | null;
+  readonly maxMs: number | null;
   /** Called when the first of it is taken: from then on it is held, however the request ends. */
   readonly onCounted: () => void;
   readonly take: TakeBody;
@@ -32,7 +32,7 @@ interface WholeBody {
  */
 export interface KitRequest extends IncomingMessage {
   /**
-   * Hands over the body once it has ended well, or a refusal as soon as it exceeds `maxBytes`, `mostMs` or the budget; nothing beyond the limit is kept.
+   * Hands over the body once it has ended well, or a refusal as soon as it exceeds `maxBytes`, `maxMs` or the budget; nothing beyond the limit is kept.
    * Nothing is handed over when the body never ends well. The caller lets go of it then.
    */
   readWhole(whole: WholeBody): void;
@@ -55,8 +55,8 @@ export function kitRequestClass(): KitRequestClass {
 
     readWhole(whole: WholeBody): void {
       this.#whole = whole;
-      const { mostMs } = whole;
-      if (mostMs !== null) this.#timer = setTimeout(() => this.#handOver(whole, tooSlow(mostMs)), mostMs).unref();
+      const { maxMs } = whole;
+      if (maxMs !== null) this.#timer = setTimeout(() => this.#handOver(whole, tooSlow(maxMs)), maxMs).unref();
       // If a request had to wait, some or all of the body is in the stream already.
       if (this.readableLength > 0) this.#takeArrived();
       if (this.complete && this.#whole !== null) this.#finish(whole);
@@ -196,8 +196,8 @@ export async function* readStreamed(
   if (!request.complete) throw new BodyAborted();
 }
 
-function tooSlow(mostMs: number): HttpRefusal {
-  return kitRefusal('body_too_slow', `The request body did not arrive within ${mostMs / 1000} seconds.`);
+function tooSlow(maxMs: number): HttpRefusal {
+  return kitRefusal('body_too_slow', `The request body did not arrive within ${maxMs / 1000} seconds.`);
 }
 
 function tooLarge(maxBytes: number): HttpRefusal {

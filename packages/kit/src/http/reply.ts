@@ -75,7 +75,7 @@ interface FilePart {
 }
 
 const pieceBytes = 256 * 1024;
-const mostIdle = 8;
+const maxIdle = 8;
 
 /** Memory of sends that are over. Fresh memory for every piece would cost more than the bytes that go through it. */
 const idle: Buffer[] = [];
@@ -97,7 +97,7 @@ export async function sendFile(response: ServerResponse, { file, start, length }
     isWhole = sent === length && !response.destroyed;
   } finally {
     // After a cut connection, the system may still be about to take what was written.
-    if (isWhole && idle.length < mostIdle) idle.push(piece);
+    if (isWhole && idle.length < maxIdle) idle.push(piece);
     if (isWhole) response.end();
     else response.destroy();
     await file.close();

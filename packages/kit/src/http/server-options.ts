@@ -34,7 +34,7 @@ export interface HttpServerOptions {
   /** A client that takes nothing of a long answer for this long loses its connection; 60 s when absent. */
   readonly stalledMs?: number;
   /** How many connections there may be at once; half as many as the process may have files open when absent. */
-  readonly mostConnections?: number;
+  readonly maxConnections?: number;
   /** What answers above 64 KiB may hold, where handlers count some of them too; one of its own when absent. */
   readonly answers?: ByteBudget;
   /** By the headers that the handler is given, who has a share of `answers` and of the room for bodies; null for a client that has none, as all have when absent. */

@@ -11,7 +11,7 @@ import {
   isLoopbackHost,
   tokenCheck,
 } from './hygiene.ts';
-import { answerBudget, ByteBudget, mostConnections } from './byte-budget.ts';
+import { answerBudget, ByteBudget, maxConnections } from './byte-budget.ts';
 import {
   announcedTooLarge,
   BodyAborted,
@@ -44,7 +44,7 @@ const maxHeaderBytes = 16 * 1024;
 const bodiesBytes = 64 * 1024 * 1024;
 
 /** Requests of one connection behind an answer that is not written yet. */
-const mostWaiting = 100;
+const maxWaiting = 100;
 
 /**
  * An HTTP/1.1 server that routes on the request target as sent and lets a handler act only on a sound request (docs/adr/listener.md "What the listener
@@ -107,7 +107,7 @@ export class HttpServer {
     answerHalfClosed(this.#server);
     // Beyond it a connection is closed as soon as it is there. It is found out for the first one, since every start makes a server.
     this.#server.once('connection', () => {
-      this.#server.maxConnections = options.mostConnections ?? mostConnections();
+      this.#server.maxConnections = options.maxConnections ?? maxConnections();
     });
     if (options.onConnection !== undefined) this.#server.on('connection', options.onConnection);
     this.#server.on('request', (request, response) => this.#accept(request, response, 'nothing'));
@@ -213,8 +213,8 @@ export class HttpServer {
   #countWaiting(connection: Socket): boolean {
     const waiting = (this.#waiting.get(connection) ?? 0) + 1;
     this.#waiting.set(connection, waiting);
-    if (waiting > mostWaiting) connection.destroy();
-    return waiting <= mostWaiting;
+    if (waiting > maxWaiting) connection.destroy();
+    return waiting <= maxWaiting;
   }
 
   /** The answer that comes now is the last one of the connection. */
@@ -308,7 +308,7 @@ export class HttpServer {
         maxBytes: route.maxBytes,
         budget: this.#bodies,
         holder: () => this.#options.holderOf?.(headers) ?? null,
-        mostMs: this.#wholeBodyMs,
+        maxMs: this.#wholeBodyMs,
         onCounted,
         take,
       });

@@ -38,7 +38,7 @@ interface OutgoingRequest {
 }
 
 const usualTimeoutMs = 30_000;
-const mostRedirects = 5;
+const maxRedirects = 5;
 const redirects: ReadonlySet<number> = new Set([301, 302, 303, 307, 308]);
 
 /** Sends requests to registries. Every failure on the way is `E-IO-003`; what a status means is up to the caller. */
@@ -89,7 +89,7 @@ export class HttpClient {
     let target = url;
     let isOwn = true;
     let source = outgoing.ledBy ?? null;
-    for (let hop = 0; hop <= mostRedirects; hop += 1) {
+    for (let hop = 0; hop <= maxRedirects; hop += 1) {
       isOwn &&= target.origin === url.origin;
       const proxy = this.#proxyFor(target);
       const authorization = isOwn && key !== null ? { authorization: `${scheme} ${key.reveal()}` } : {};
@@ -112,7 +112,7 @@ export class HttpClient {
       source = { label, url: target, address };
       target = redirectTarget(location, source);
     }
-    throw new Diagnostic('E-IO-003', `${label} redirects more than ${mostRedirects} times`);
+    throw new Diagnostic('E-IO-003', `${label} redirects more than ${maxRedirects} times`);
   }
 }
 

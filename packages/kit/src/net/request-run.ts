@@ -32,7 +32,7 @@ interface RunSettings {
 }
 
 /** For a patient request, in all. */
-const longestMs = 60 * 60 * 1000;
+const maxMs = 60 * 60 * 1000;
 
 const hints = {
   certificate: 'name the file of your own certificate authority in NODE_EXTRA_CA_CERTS',
@@ -61,7 +61,7 @@ export class RequestRun {
     this.#interruption = interruption;
     this.transfer = { toSend, sent: 0, toReceive: null, received: 0 };
     this.#timer = setTimeout(() => this.#abort('timeout'), timeoutMs);
-    if (isPatient) this.#last = setTimeout(() => this.#abort('timeout'), longestMs);
+    if (isPatient) this.#last = setTimeout(() => this.#abort('timeout'), maxMs);
     interruption?.addEventListener('abort', this.#onInterruption);
     if (interruption?.aborted === true) this.#onInterruption();
   }

@@ -30,7 +30,7 @@ export const systemResolver: HostResolver = {
 };
 
 /** Each is tried in turn: a name server does not decide how many. */
-const mostAddresses = 8;
+const maxAddresses = 8;
 
 interface AddressCheck<Fault> {
   readonly resolver: HostResolver;
@@ -57,7 +57,7 @@ export async function checkedAddresses<Fault>(
     const fault = faultOf(address);
     if (fault !== undefined) return { kind: 'refused', fault };
   }
-  return { kind: 'addresses', addresses: addresses.slice(0, mostAddresses) };
+  return { kind: 'addresses', addresses: addresses.slice(0, maxAddresses) };
 }
 
 /** A name without an address, reported as Node reports it. */

@@ -137,7 +137,7 @@ describe('a server that admits by itself', () => {
   });
 
   it('closes connections beyond those that it may have', async () => {
-    const { connect: connected } = await open(async () => {}, { mostConnections: 2 });
+    const { connect: connected } = await open(async () => {}, { maxConnections: 2 });
     const [first, second] = [connected(), connected()];
     await Promise.all([once(first, 'connect'), once(second, 'connect')]);
     const third = connected();

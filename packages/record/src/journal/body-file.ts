@@ -9,7 +9,7 @@ import { notOwn, openOwn } from './line-file.ts';
 import { bodiesDirectory } from './journal-writer.ts';
 
 /** A text of more bytes is not read. */
-const longestBody = 256 * 1024 * 1024;
+const maxBody = 256 * 1024 * 1024;
 
 /** The bytes of a file in `bodies/` of a session, or what is wrong with it. `E-RUN-072` for links, and for files of others than `owner`. */
 export function bodyFile(
@@ -23,7 +23,7 @@ export function bodyFile(
     const fd = openOwn(directory, sha256, owner);
     if (fd === null) return 'its file is missing';
     try {
-      if (fstatSync(fd).size !== bytes || bytes > longestBody) return 'its file has another size';
+      if (fstatSync(fd).size !== bytes || bytes > maxBody) return 'its file has another size';
       return readFileUpTo(fd, bytes) ?? 'its file has another size';
     } finally {
       closeSync(fd);

@@ -42,7 +42,7 @@ export interface Step {
 }
 
 /** An index is never further from the end than this, unless the file is no journal. */
-const longestTail = 8 * indexedBytes;
+const maxTail = 8 * indexedBytes;
 const firstTail = 64 * 1024;
 /** How many indexes from a step back are looked through first. */
 const nearIndexes = 4;
@@ -323,7 +323,7 @@ export class JournalReader {
         end = before;
       }
       if (from === 0) return { lines: this.#chained(lines.toReversed(), null), index: null };
-      if (length > longestTail) throw damaged({ record: 0, byte: from, why: 'is far from any index' });
+      if (length > maxTail) throw damaged({ record: 0, byte: from, why: 'is far from any index' });
     }
   }
 

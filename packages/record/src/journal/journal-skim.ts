@@ -11,7 +11,7 @@ export type SkimmedRecord = JournalRecord<'task' | 'task-end'> | SkimmedStart | 
 
 /** First letters of the kinds that are skimmed: `task`, `task-end`, `told`, `start`, `setup` and `end`. */
 const letters: ReadonlySet<number> = new Set(Array.from('tse', (letter) => letter.charCodeAt(0)));
-const longestKind = 16;
+const maxKind = 16;
 /** `{"n":` and `,"k":"` */
 const [beforeNumber, beforeKind] = [5, 6];
 const [comma, quote, zero] = [0x2c, 0x22, 0x30];
@@ -50,7 +50,7 @@ function skimmedLine(lines: LineCursor, n: number, before: number): SkimmedRecor
     return headOf(lines.line) === null ? noRecord : 'has another number';
   if (!letters.has(bytes[kindAt] ?? 0)) return null;
   const kindEnd = bytes.indexOf(quote, kindAt);
-  const isNamed = kindEnd > 0 && kindEnd - kindAt <= longestKind && kindEnd + 1 <= end - tailBytes;
+  const isNamed = kindEnd > 0 && kindEnd - kindAt <= maxKind && kindEnd + 1 <= end - tailBytes;
   if (!isNamed || bytes[kindEnd + 1] !== comma || !endsAsRecord(bytes, end)) return noRecord;
   const kind = bytes.toString('latin1', kindAt, kindEnd);
   if (kind === 'start' || kind === 'end')

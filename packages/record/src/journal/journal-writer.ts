@@ -73,12 +73,12 @@ export const bodiesDirectory = 'bodies';
 export const removedFile = 'journal.removed';
 
 /** The most bytes of UTF-8 in a line; a longer text has a file of its own. */
-export const longestInline: number = 64 * 1024;
+export const maxInline: number = 64 * 1024;
 /** What stays of each end of a text that is too long to be kept. */
 const endBytes = 4096;
 
 /** Texts that are known to be kept, those that were named last: another that comes again is kept again. */
-const mostKnown = 65_536;
+const maxKnown = 65_536;
 
 const { O_APPEND, O_CREAT, O_EXCL, O_WRONLY } = constants;
 
@@ -141,7 +141,7 @@ class FileJournal implements Journal {
     const redacted = text.toWellFormed();
     if (isLong(text)) yield;
     const bytes = Buffer.byteLength(redacted);
-    const encoded = bytes > longestInline ? Buffer.from(redacted) : redacted;
+    const encoded = bytes > maxInline ? Buffer.from(redacted) : redacted;
     if (isLong(text)) yield;
     const sha256 = sha256Hex(encoded);
     if (this.#knows(sha256)) return sha256;
@@ -177,7 +177,7 @@ class FileJournal implements Journal {
     const isKept = this.#kept.delete(sha256);
     this.#kept.add(sha256);
     const [oldest] = this.#kept;
-    if (this.#kept.size > mostKnown && oldest !== undefined) this.#kept.delete(oldest);
+    if (this.#kept.size > maxKnown && oldest !== undefined) this.#kept.delete(oldest);
     return isKept;
   }
 
@@ -241,7 +241,7 @@ class FileJournal implements Journal {
     const held = this.#heldBytes;
     this.#place = { n: n + 1, chain: held.add(n, json, chain) };
     this.#held.push({ record, at: { n, chain }, end: held.length });
-    if (record.k === 'body' && held.length > longestInline) this.#writeHeld();
+    if (record.k === 'body' && held.length > maxInline) this.#writeHeld();
   }
 
   #writeHeld(): void {

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 
-import { LineCursor, longestLine } from './line-cursor.ts';
+import { LineCursor, maxLine } from './line-cursor.ts';
 
 const mebibyte = 1024 * 1024;
 
@@ -60,14 +60,14 @@ describe('a walk over lines', () => {
   });
 
   it('ends before a line that is longer than any record', () => {
-    const cursor = cursorIn({ bytes: Buffer.concat([Buffer.from('one\n'), Buffer.alloc(longestLine, 'x')]) });
+    const cursor = cursorIn({ bytes: Buffer.concat([Buffer.from('one\n'), Buffer.alloc(maxLine, 'x')]) });
     expect(walked(cursor)).toEqual([[0, 3, 'one']]);
     expect(cursor.isTooLong).toBe(true);
     expect(cursor.offset).toBe(4);
   });
 
   it('goes on behind such a line, and asks for no more bytes at once than a record has', () => {
-    const long = Buffer.alloc(2 * longestLine + 5, 'x');
+    const long = Buffer.alloc(2 * maxLine + 5, 'x');
     const parts = ['one\n', long, '\n', 'two\n', long, '\nthree\n', long];
     const bytes = Buffer.concat(parts.map((part) => Buffer.from(part)));
     const asked: number[] = [];
@@ -82,6 +82,6 @@ describe('a walk over lines', () => {
     expect(walked(cursor)).toEqual([[2 * long.length + 10, 5, 'thr']]);
     // The last one has no end.
     expect([cursor.isTooLong, cursor.skip(), cursor.next(), cursor.isTooLong]).toEqual([true, false, false, false]);
-    expect(Math.max(...asked)).toBe(longestLine);
+    expect(Math.max(...asked)).toBe(maxLine);
   });
 });

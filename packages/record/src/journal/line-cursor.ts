@@ -1,10 +1,10 @@
 /** Walks over the lines of a file without making anything for each of them. */
 
 /** A line of more bytes is no record. */
-export const longestLine: number = 16 * 1024 * 1024;
+export const maxLine: number = 16 * 1024 * 1024;
 
 /** Behind so many lines, a file whose lines have fewer bytes than this on average is nothing that `svc` wrote: its lines cost far more than its bytes. */
-const [mostShortLines, shortestLine] = [100_000, 64];
+const [maxShortLines, shortestLine] = [100_000, 64];
 
 const lineFeed = 0x0a;
 const chunkBytes = 1024 * 1024;
@@ -106,26 +106,24 @@ export class LineCursor {
 
   /** Why the walk ended before the file did, as a clause about the line that comes next; null where it did not. */
   get fault(): string | null {
-    if (this.#isTooMany) return `stands behind ${mostShortLines} lines that are shorter than records`;
+    if (this.#isTooMany) return `stands behind ${maxShortLines} lines that are shorter than records`;
     return this.#isTooLong ? 'is longer than a record can be' : null;
   }
 
   #areShort(): boolean {
-    return this.#count >= mostShortLines && this.offset - this.#from < this.#count * shortestLine;
+    return this.#count >= maxShortLines && this.offset - this.#from < this.#count * shortestLine;
   }
 
   /** Reads more behind what has begun; false when there is no more. */
   #readOn(): boolean {
     if (this.#isAtEnd) return false;
     const rest = this.#filled.subarray(this.#start);
-    if (rest.length >= longestLine) {
+    if (rest.length >= maxLine) {
       this.#isTooLong = true;
       return false;
     }
     const isFull = rest.length === this.#bytes.length;
-    const room = isFull
-      ? Buffer.allocUnsafe(Math.min(Math.max(rest.length * 4, chunkBytes), longestLine))
-      : this.#bytes;
+    const room = isFull ? Buffer.allocUnsafe(Math.min(Math.max(rest.length * 4, chunkBytes), maxLine)) : this.#bytes;
     rest.copy(room);
     const free = room.subarray(rest.length);
     const count = this.#read(free, this.#at + this.#start + rest.length);

@@ -7,7 +7,7 @@ import { isErrno } from '@svc/kit/diagnostics/system-reason.ts';
 import type { HeldDirectory } from '@svc/kit/files/held-directory.ts';
 import { ioFault } from '@svc/kit/files/io-fault.ts';
 import { fillSync } from '@svc/kit/files/transfer-sync.ts';
-import { LineCursor, longestLine } from './line-cursor.ts';
+import { LineCursor, maxLine } from './line-cursor.ts';
 
 const lineFeed = 0x0a;
 const firstRead = 16 * 1024;
@@ -78,11 +78,11 @@ export class LineFile {
 
   /** The line that begins at `offset`, without its line feed; null when no line of a record's length ends. */
   lineAt(offset: number): Buffer | null {
-    for (let length = firstRead; ; length = Math.min(length * 4, longestLine)) {
+    for (let length = firstRead; ; length = Math.min(length * 4, maxLine)) {
       const bytes = this.readAt(offset, length);
       const end = bytes.indexOf(lineFeed);
       if (end >= 0) return bytes.subarray(0, end);
-      if (bytes.length < length || length >= longestLine) return null;
+      if (bytes.length < length || length >= maxLine) return null;
     }
   }
 

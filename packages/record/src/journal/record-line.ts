@@ -14,8 +14,8 @@ const kindShape = /^[a-z-]{1,16}$/;
 const headStart = Buffer.from('{"n":');
 const kindStart = Buffer.from(',"k":"');
 const tailStart = Buffer.from(',"c":"');
-const mostDigits = 15;
-const longestKind = 16;
+const maxDigits = 15;
+const maxKind = 16;
 
 export interface EncodedLine {
   /** With its line feed. */
@@ -48,11 +48,11 @@ export function headOf(line: Buffer): LineHead | null {
   let n = 0;
   for (; isDigit(line[at]); at += 1) n = n * 10 + (line[at] ?? 0) - 0x30;
   const digits = at - headStart.length;
-  if (digits === 0 || digits > mostDigits || (digits > 1 && line[headStart.length] === 0x30)) return null;
+  if (digits === 0 || digits > maxDigits || (digits > 1 && line[headStart.length] === 0x30)) return null;
   if (!isAt(line, at, kindStart)) return null;
   at += kindStart.length;
   const end = line.indexOf(0x22, at);
-  if (end < 0 || end - at > longestKind || line[end + 1] !== 0x2c) return null;
+  if (end < 0 || end - at > maxKind || line[end + 1] !== 0x2c) return null;
   const kind = kindAt(line, at, end);
   const chain = line.toString('latin1', line.length - 2 - chainDigits, line.length - 2);
   return kind === null || !chainShape.test(chain) || !isAt(line, line.length - 2, lineEnd) ? null : { n, kind, chain };

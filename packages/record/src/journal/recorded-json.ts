@@ -6,11 +6,11 @@ import { JsonShape, type JsonText, parsedJson, parseJsonText } from '@svc/protoc
 const deepest = 1000;
 
 /** In the texts of one session: a value takes up to 72 bytes, fifty times as many as the recording of somebody who wants that. */
-const mostRecordedValues = 8 * 1024 * 1024;
+const maxRecordedValues = 8 * 1024 * 1024;
 
 /** A text of a journal as the JSON value that it is. */
 export function recordedJson(text: string): JsonText {
-  return parseJsonText(text, mostRecordedValues, deepest);
+  return parseJsonText(text, maxRecordedValues, deepest);
 }
 
 /** The value itself. Returns null for text that is not JSON, or that is deeper or larger than a session accepts. */
@@ -21,14 +21,14 @@ export function parsed(text: string): unknown {
 
 /**
  * The values of the texts of one journal. A text is parsed once, however many records name it, so that nobody may change what `of` returns. Texts
- * that would bring more than `mostValues` values in all are `too-many`.
+ * that would bring more than `maxValues` values in all are `too-many`.
  */
 export class RecordedValues {
   readonly #parsed = new Map<string, JsonText>();
   #left: number;
 
-  constructor(mostValues: number = mostRecordedValues) {
-    this.#left = mostValues;
+  constructor(maxValues: number = maxRecordedValues) {
+    this.#left = maxValues;
   }
 
   /** The value of the text that has this hash, which is asked for where it is not known yet. */

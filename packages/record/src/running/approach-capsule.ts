@@ -110,7 +110,7 @@ function strangerAnswered(address: string, wanted: string, answered: string | nu
 /** Waits between attempts right after a capsule's port is bound (D1 "Command line" 4). */
 const backOffMs = [50, 100, 200, 400];
 /** What listens there may never stop answering. */
-const mostAnswerBytes = 4 * 1024 * 1024;
+const maxAnswerBytes = 4 * 1024 * 1024;
 
 interface CapsuleAddress {
   /** `host:port` */
@@ -125,7 +125,7 @@ type Wait = (ms: number) => Promise<unknown>;
 
 /** How a command asks a capsule: on connections of their own, which are tried again while the port is not there yet. */
 export function doorOf({ address, token, timeoutMs: ms = Number.POSITIVE_INFINITY }: CapsuleAddress): DoorOptions {
-  const limits = { callMs: ms, idleMs: ms, mostAnswerBytes };
+  const limits = { callMs: ms, idleMs: ms, maxAnswerBytes };
   return { url: address, token, limits, fetch: patientConnections() };
 }
 

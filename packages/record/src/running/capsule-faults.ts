@@ -51,17 +51,17 @@ function cut(said: string, most: number): string {
   return said.length > most ? `${said.slice(0, most)}\u2026` : said;
 }
 
-const longestFault = 500;
-const longestId = 100;
+const maxFault = 500;
+const maxId = 100;
 
 /** The id of a session in a peer's spelling. */
 export function shownId(sessionId: string): string {
-  return cut(sessionId, longestId);
+  return cut(sessionId, maxId);
 }
 
 /** The `E-IO-003` of a JSON-RPC answer without the wanted result. `said` is its reason, null without one. */
 function refusedCall(address: string, method: string, said: string | null): Diagnostic {
-  const shown = cut(said ?? 'neither a result nor an error', longestFault);
+  const shown = cut(said ?? 'neither a result nor an error', maxFault);
   return new Diagnostic('E-IO-003', `${method} was refused by the capsule at ${address}: ${shown}`, {
     hint: 'it may be another version of svc, or no capsule at all',
   });

@@ -27,9 +27,9 @@ export interface ListedTask {
   readonly prompt: string | null;
 }
 
-const longestText = 200;
+const maxText = 200;
 /** A chat that joins shows no more of them. */
-const mostMessages = 256;
+const maxMessages = 256;
 const told = new Set(['task_received', 'task_start', 'inference', 'task_end']);
 
 /** What a trace has of tasks. */
@@ -86,10 +86,10 @@ export function messagesOfRunning(record: RunningRecord, sessionsFolder: string)
 }
 
 function messagesIn(directory: HeldDirectory): ReadonlyMap<string, GivenMessage> {
-  const messages = new BoundedMap<string, GivenMessage>(mostMessages);
+  const messages = new BoundedMap<string, GivenMessage>(maxMessages);
   eachEventIn(directory, new Set(['task_received']), (_, { task_id: id, origin, text }) => {
     if (typeof id !== 'string' || typeof text !== 'string') return;
-    messages.set(id, { origin: textOr(origin) ?? '', text: shortened(text, longestText) });
+    messages.set(id, { origin: textOr(origin) ?? '', text: shortened(text, maxText) });
   });
   return messages;
 }
@@ -134,7 +134,7 @@ function takeEvent(type: string, event: TracedEvent, tasks: Map<string, ListedTa
   const atMs = typeof at === 'number' ? at : null;
   const known = tasks.get(id);
   if (type === 'task_received') {
-    const text = textOr(event['text'])?.slice(0, longestText) ?? null;
+    const text = textOr(event['text'])?.slice(0, maxText) ?? null;
     const context = textOr(event['context_id']);
     tasks.set(id, {
       task: id,

@@ -20,7 +20,7 @@ const isHolder = isObjectOf({
   pid_space: orNull(isText),
 });
 
-const longestHolder = 4096;
+const maxHolder = 4096;
 
 /**
  * Writes the holder of a session's journal, before there is a journal, and touches it every hour. Throws what the operating system refuses.
@@ -58,8 +58,8 @@ export function isJournalHeld(directory: HeldDirectory, now: number): boolean {
   if (found?.kind !== 'file') return false;
   try {
     const silentMs = now - fstatSync(found.fd).mtimeMs;
-    const holder = parseHolder(readFileUpTo(found.fd, longestHolder) ?? Buffer.alloc(0));
-    return holder === null ? silentMs < rareTouches.longestSilenceMs : mayRun(holder, silentMs, rareTouches);
+    const holder = parseHolder(readFileUpTo(found.fd, maxHolder) ?? Buffer.alloc(0));
+    return holder === null ? silentMs < rareTouches.maxSilenceMs : mayRun(holder, silentMs, rareTouches);
   } finally {
     closeSync(found.fd);
   }

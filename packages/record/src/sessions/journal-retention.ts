@@ -38,8 +38,8 @@ export interface Retained {
 }
 
 /** A run looks at no more folders of sessions, and removes the journals of no more sessions. */
-const mostFolders = 10_000;
-const mostRemoved = 100;
+const maxFolders = 10_000;
+const maxRemoved = 100;
 /** How long the event loop is held at a time. */
 const sliceMs = 2;
 /** Children of children and so on; delegation ends far above. */
@@ -96,7 +96,7 @@ class Retention {
       const { families, names } = await this.#families(workspace);
       const beyond = this.#beyond(families);
       let { removed, bytes, left } = nothing;
-      for (const family of beyond.slice(0, mostRemoved)) {
+      for (const family of beyond.slice(0, maxRemoved)) {
         if (signal.aborted) break;
         const isGone = await this.#removeFamily(workspace, family);
         removed += isGone ? 1 : 0;
@@ -165,9 +165,9 @@ class Retention {
 
   /** Chooses another part of too many folders each time. */
   #chosen(names: readonly string[]): readonly string[] {
-    if (names.length <= mostFolders) return names;
+    if (names.length <= maxFolders) return names;
     const start = randomBelow(this.#request.clock, names.length);
-    return [...names.slice(start), ...names.slice(0, start)].slice(0, mostFolders);
+    return [...names.slice(start), ...names.slice(0, start)].slice(0, maxFolders);
   }
 
   /** `sessions` holds the folder of this name. */
@@ -178,7 +178,7 @@ class Retention {
   ): Promise<void> {
     this.#looked += 1;
     await this.#breathe();
-    if (level > deepest || this.#looked > 2 * mostFolders) return;
+    if (level > deepest || this.#looked > 2 * maxFolders) return;
     const session = this.#enter(sessions, name);
     if (session === null) return;
     try {

@@ -23,11 +23,11 @@ export interface RecordedProcess extends ProcessPlace {
 /** How often such a file is touched, and after how long without a touch a process that cannot be looked up here has ended. */
 export interface Touches {
   readonly eachMs: number;
-  readonly longestSilenceMs: number;
+  readonly maxSilenceMs: number;
 }
 
 /** For files that nobody waits for. */
-export const rareTouches: Touches = { eachMs: 3_600_000, longestSilenceMs: 24 * 3_600_000 };
+export const rareTouches: Touches = { eachMs: 3_600_000, maxSilenceMs: 24 * 3_600_000 };
 
 export function thisProcess(): RecordedProcess {
   return { pid: process.pid, process_start: processStart(process.pid), ...placeHere() };
@@ -57,8 +57,8 @@ export function isOfHere({ boot, pid_space: space }: ProcessPlace): boolean {
 }
 
 /** Whether the process may run; `silentMs` is how long its file has not been touched. */
-export function mayRun(recorded: RecordedProcess, silentMs: number, { longestSilenceMs }: Touches): boolean {
-  return isOfHere(recorded) ? isAlive(recorded.pid, recorded.process_start) : silentMs < longestSilenceMs;
+export function mayRun(recorded: RecordedProcess, silentMs: number, { maxSilenceMs }: Touches): boolean {
+  return isOfHere(recorded) ? isAlive(recorded.pid, recorded.process_start) : silentMs < maxSilenceMs;
 }
 
 /** Touches the file of this process from time to time, until the returned function is called. */

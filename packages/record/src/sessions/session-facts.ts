@@ -14,9 +14,9 @@ import { eachEvent, type TracedEvent } from './trace-events.ts';
 
 export type { SessionFacts } from './listed-session.ts';
 
-const longestTask = 200;
+const maxTask = 200;
 /** For a name, a version or a status, which anybody may have written. */
-const longestName = 200;
+const maxName = 200;
 const startShape = /"timestamp"\s*:\s*(\d{1,16})/;
 
 interface Counted {
@@ -132,16 +132,16 @@ export function* readFactsOfTrace(id: string, file: LineFile): Steps<SessionFact
 function countEvent(event: TracedEvent, type: string, counted: Counted): void {
   if (type === 'session_start') {
     const { name, version } = (event['capsule'] ?? {}) as { name?: unknown; version?: unknown };
-    counted.capsule = typeof name === 'string' ? name.slice(0, longestName) : null;
-    counted.version = typeof version === 'string' ? version.slice(0, longestName) : null;
+    counted.capsule = typeof name === 'string' ? name.slice(0, maxName) : null;
+    counted.version = typeof version === 'string' ? version.slice(0, maxName) : null;
     const { project_folder: project } = (event['effective_grants'] ?? {}) as {
       project_folder?: { path?: unknown; is_workdir?: unknown };
     };
     counted.folder = typeof project?.path === 'string' && project.is_workdir !== true ? project.path : null;
   }
-  if (type === 'task_received' && typeof event['text'] === 'string') counted.task = event['text'].slice(0, longestTask);
+  if (type === 'task_received' && typeof event['text'] === 'string') counted.task = event['text'].slice(0, maxTask);
   if (type === 'session_end')
-    counted.status = typeof event['status'] === 'string' ? event['status'].slice(0, longestName) : null;
+    counted.status = typeof event['status'] === 'string' ? event['status'].slice(0, maxName) : null;
   const usage = event['usage'] as { input_tokens?: unknown; output_tokens?: unknown } | null | undefined;
   if (type === 'inference') counted.tokens += countOf(usage?.input_tokens) + countOf(usage?.output_tokens);
 }

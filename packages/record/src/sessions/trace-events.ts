@@ -10,16 +10,16 @@ import type { LineFile } from '../journal/line-file.ts';
 export type TracedEvent = Readonly<Record<string, unknown>>;
 
 /** For one line: what is read of it would take many times its bytes. A short line holds no more. */
-const [mostValues, shortLine] = [300_000, 256 * 1024];
+const [maxValues, shortLine] = [300_000, 256 * 1024];
 /** For lines, before others have a turn. */
 const [turnBytes, turnLines] = [1024 * 1024, 2000];
-const longestWords = 2000;
+const maxWords = 2000;
 const textKey = ',"text":"';
 
 /** A line that somebody may have written to be costly: null for no object, and `too-much` for more than 300,000 values, or for a long line that nests deep. */
 export function parseLine(line: string): JsonObject | 'too-much' | null {
   if (line.length <= shortLine) return parseJsonObject(line);
-  const parsed = parseJsonText(line, mostValues);
+  const parsed = parseJsonText(line, maxValues);
   if (parsed.kind === 'json') return asJsonObject(parsed.value);
   return parsed.kind === 'not-json' ? null : 'too-much';
 }
@@ -68,7 +68,7 @@ export function* eachEvent(
 }
 
 const typeShape = /^\{\s*"event_type"\s*:\s*"([a-z_]{1,64})"/;
-const mostParsed = 1024 * 1024;
+const maxParsed = 1024 * 1024;
 
 /**
  * The `event_type` of a line of a trace; '' when the line has none. `svc` writes it first, so that the start of the line shows it. A line that somebody
@@ -77,7 +77,7 @@ const mostParsed = 1024 * 1024;
 export function typeOfLine(line: Buffer): string {
   const [, type] = typeShape.exec(line.toString('latin1', 0, 128)) ?? [];
   if (type !== undefined) return type;
-  const { event_type: told } = line[0] === 0x7b && line.length <= mostParsed ? eventOf(line.toString('utf8')) : {};
+  const { event_type: told } = line[0] === 0x7b && line.length <= maxParsed ? eventOf(line.toString('utf8')) : {};
   return typeof told === 'string' ? told : '';
 }
 
@@ -108,7 +108,7 @@ export function receivedIn(line: string): TracedEvent | null {
   const at = line.indexOf(textKey);
   if (at === -1) return null;
   const start = at + textKey.length;
-  const [words = ''] = /^(?:[^"\\]|\\(?:u[\da-f]{4}|[^u]))*/i.exec(line.slice(start, start + longestWords)) ?? [];
+  const [words = ''] = /^(?:[^"\\]|\\(?:u[\da-f]{4}|[^u]))*/i.exec(line.slice(start, start + maxWords)) ?? [];
   const event = eventOf(`${line.slice(0, start)}${words}"}`);
   return 'text' in event ? event : null;
 }

@@ -13,7 +13,7 @@ interface BoundedLinesOptions {
 
 const minuteMs = 60_000;
 /** How many bytes those of one minute may take with a line each; the line that reaches this is the last. */
-const mostBytes = 256 * 1024;
+const maxBytes = 256 * 1024;
 /** At most what a line of the trace has beside the event: its ids, its time and their names. */
 const lineBytes = 256;
 
@@ -62,13 +62,13 @@ export class BoundedLines {
   }
 
   #hasRoom(): boolean {
-    if (this.#heldBytes < mostBytes) return true;
+    if (this.#heldBytes < maxBytes) return true;
     const pastMs = this.#options.clock.monotonicMs() - minuteMs;
     const kept = this.#recent.findIndex(({ atMs }) => atMs > pastMs);
     if (kept === 0) return false;
     const over = this.#recent.splice(0, kept === -1 ? this.#recent.length : kept);
     this.#heldBytes -= over.reduce((sum, { bytes }) => sum + bytes, 0);
-    return this.#heldBytes < mostBytes;
+    return this.#heldBytes < maxBytes;
   }
 
   #wrote(event: TraceEvent): boolean {

@@ -55,10 +55,10 @@ export function element(tag: Tag, ...children: readonly Content[]): Element {
 }
 
 /** What a page shows of one text of others. */
-const longestText = 4_000;
+const maxText = 4_000;
 
 /** Text of others: what is invisible or turns lines around is spelt out, and it turns nothing around it. */
-export function theirs(text: string, most: number = longestText): Element {
+export function theirs(text: string, most: number = maxText): Element {
   return element('bdi', printable(shortened(text, most)));
 }
 

@@ -14,8 +14,8 @@ import { type Content, Element, element, link, theirs } from './markup.ts';
 import { pageOf, pageReply, tableOf } from './page-reply.ts';
 
 /** What a list shows of a description. */
-const longestInList = 200;
-const longestSearch = 100;
+const maxInList = 200;
+const maxSearch = 100;
 
 /**
  * Answers a `GET` below `/-/`. What `read` does not allow is absent, and its pages are those of an artifact that is not there. A refusal is a page
@@ -62,7 +62,7 @@ function listPage(artifacts: ReadonlyMap<string, readonly IndexObject[]>, query:
   const rows = part.shown.map(([name, objects]) => {
     const kinds = [...new Set(objects.map(({ artifact_runtime: kind }) => kind))].join(', ');
     const description = objects.findLast((object) => object.description !== null)?.description ?? '';
-    return [link(pathOf(name), name), kinds, `${objects.length}`, theirs(description, longestInList)];
+    return [link(pathOf(name), name), kinds, `${objects.length}`, theirs(description, maxInList)];
   });
   const count = element('p', found.length === 1 ? 'one artifact' : `${found.length} artifacts`);
   const table = rows.length === 0 ? [] : [tableOf(['Name', 'Kind', 'Versions', 'Description'], rows)];
@@ -72,7 +72,7 @@ function listPage(artifacts: ReadonlyMap<string, readonly IndexObject[]>, query:
 function searchForm(words: readonly string[]): Element {
   const field = new Element(
     'input',
-    { type: 'search', name: 'q', maxlength: `${longestSearch}`, value: words.join(' ') },
+    { type: 'search', name: 'q', maxlength: `${maxSearch}`, value: words.join(' ') },
     [],
   );
   const button = new Element('input', { type: 'submit', value: 'Search' }, []);
@@ -194,7 +194,7 @@ function askedOf(query: string, known: readonly string[]): Asked {
   };
   const [page, q] = [single('page'), single('q')];
   if (!/^([1-9]\d{0,5})?$/.test(page)) throw badInput('invalid page', 'page is a number from 1 to 999999.');
-  if (q.length > longestSearch) throw badInput('invalid words', `At most ${longestSearch} characters are looked for.`);
+  if (q.length > maxSearch) throw badInput('invalid words', `At most ${maxSearch} characters are looked for.`);
   const words = q.split(/[\s+]+/).filter((word) => word !== '');
   return { page: page === '' ? 1 : Number(page), words };
 }

@@ -54,14 +54,14 @@ export interface Listed {
 }
 
 /** Ten million objects; a service that pages on after that goes in circles. */
-const mostPages = 10_000;
+const maxPages = 10_000;
 
 /** All objects whose names begin with `prefix`, page by page. */
 export async function* listObjects(client: S3Client, prefix: string): AsyncGenerator<Listed, void, undefined> {
   const attempt = `list ${prefix}`;
   let next: string | null = null;
   const asked = new Set<string>();
-  while (asked.size < mostPages) {
+  while (asked.size < maxPages) {
     const from: Record<string, string> = next === null ? {} : { 'continuation-token': next };
     const query = { 'list-type': '2', prefix, ...from };
     const { content, headers } = await client.ask({ attempt, method: 'GET', query, expected: [200] });

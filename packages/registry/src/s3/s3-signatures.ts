@@ -35,7 +35,7 @@ export class S3Signatures implements SignatureStore {
   }
 
   async read(sha256: string): Promise<readonly string[]> {
-    const names = (await this.#names(sha256)).slice(0, signatureLimits.mostBundles);
+    const names = (await this.#names(sha256)).slice(0, signatureLimits.maxBundles);
     const attempt = `read the signatures of ${sha256}`;
     const answers = await Promise.all(
       names.map(async (name) => await this.#client.ask({ attempt, method: 'GET', name, expected: [200, 404] })),
@@ -45,7 +45,7 @@ export class S3Signatures implements SignatureStore {
   }
 
   async count(sha256: string): Promise<number> {
-    return Math.min((await this.#names(sha256)).length, signatureLimits.mostBundles);
+    return Math.min((await this.#names(sha256)).length, signatureLimits.maxBundles);
   }
 
   async sweep(isPublished: (sha256: string) => boolean): Promise<void> {

@@ -18,7 +18,7 @@ export interface S3StoreOptions extends S3ClientOptions {
 }
 
 /** The time from the first byte of an archive to its commit, far below the age at which an archive that nothing refers to is a leftover. */
-const longestPutMs = 2 * 60 * 60_000;
+const maxPutMs = 2 * 60 * 60_000;
 
 /**
  * Objects in a bucket, for any number of servers. An archive is brought first, under a name that nobody else uses; then one conditional put
@@ -64,7 +64,7 @@ export class S3Store implements ObjectStore {
     const body = { kind: 'file', path, bytes, sha256 } as const;
     await this.#client.ask({ attempt, method: 'PUT', name, body, expected: [200] });
     // A machine that slept in between would commit what others may have swept.
-    if (this.#options.now().getTime() - startedMs > longestPutMs) throw notAnswering(attempt, 'it took too long');
+    if (this.#options.now().getTime() - startedMs > maxPutMs) throw notAnswering(attempt, 'it took too long');
     const outcome = await this.#commit(attempt, this.#layout.record(key), encodeCommitted(committed));
     // Somebody else's record is there for ever, so that this archive can never be referred to.
     if (outcome === 'taken') await this.#remove(name);

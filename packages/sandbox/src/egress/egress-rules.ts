@@ -56,7 +56,7 @@ export interface EgressRules {
 }
 
 /** A process may ask as often as it likes, and its log must not fill the disk. */
-const mostLines = 10_000;
+const maxLines = 10_000;
 
 /**
  * The decisions of a proxy, a JSON line each, for an operator who wants to know what a command tried to reach. Once the log is full, a destination
@@ -74,17 +74,17 @@ export class EgressLog {
   }
 
   write(decision: EgressDecision): void {
-    const isFull = this.#lines >= mostLines;
+    const isFull = this.#lines >= maxLines;
     const isNew = this.#isNew(decision);
-    if (this.#lines > 2 * mostLines || (isFull && !isNew)) return;
+    if (this.#lines > 2 * maxLines || (isFull && !isNew)) return;
     this.#lines += 1;
-    this.#append(this.#lines > 2 * mostLines ? { truncated: true } : decision);
-    if (this.#lines === mostLines) this.#append({ only_new_destinations_from_here: true });
+    this.#append(this.#lines > 2 * maxLines ? { truncated: true } : decision);
+    if (this.#lines === maxLines) this.#append({ only_new_destinations_from_here: true });
   }
 
   #isNew({ destination, verdict }: EgressDecision): boolean {
     const key = `${verdict} ${destination}`;
-    if (this.#seen.has(key) || this.#seen.size > 2 * mostLines) return false;
+    if (this.#seen.has(key) || this.#seen.size > 2 * maxLines) return false;
     this.#seen.add(key);
     return true;
   }

@@ -38,7 +38,7 @@ interface Forwarding {
 }
 
 const maxResponseHeadBytes = 64 * 1024;
-const mostInterims = 32;
+const maxInterims = 32;
 
 /** Sends one request on and its response back, each no faster than its reader takes it. Never rejects. */
 export function forwardRequest(forwarding: Forwarding): Promise<ForwardEnd> {
@@ -97,7 +97,7 @@ class RequestForward {
         this.#interims += 1;
         const bytes = encodeInterim(interim);
         // Few enough to wait for nobody.
-        if (bytes !== null && this.#interims <= mostInterims && !client.destroyed) client.write(bytes);
+        if (bytes !== null && this.#interims <= maxInterims && !client.destroyed) client.write(bytes);
       });
       request.on('upgrade', (_response, socket) => {
         this.#failure = refuse(502, 'The server switched to another protocol without being asked.');

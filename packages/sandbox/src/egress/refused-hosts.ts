@@ -3,8 +3,8 @@
 import { shortened } from '@svc/kit/diagnostics/printable.ts';
 import type { EgressDecision } from './egress-rules.ts';
 
-const mostHosts = 5;
-const longestReason = 300;
+const maxHosts = 5;
+const maxReason = 300;
 
 /** Each place once, with the reason; of more than five until they are taken, how many more. */
 export class RefusedHosts {
@@ -15,8 +15,8 @@ export class RefusedHosts {
     const place = destination ?? 'a place that its request did not name';
     if (verdict === 'allowed' || this.#reasons.has(place)) return;
     const what = verdict === 'refused' ? 'svc did not let it connect' : 'svc could not connect it';
-    if (this.#reasons.size === mostHosts) this.#more += 1;
-    else this.#reasons.set(place, `${what}: ${shortened(reason ?? place, longestReason)}`);
+    if (this.#reasons.size === maxHosts) this.#more += 1;
+    else this.#reasons.set(place, `${what}: ${shortened(reason ?? place, maxReason)}`);
   }
 
   /** A sentence for each, which it forgets. */

@@ -101,7 +101,7 @@ export const barePlan: LaunchPlan = {
 };
 
 /** The most steps of the root, and the most rules, that the helper carries out. */
-const mostEach = 1024;
+const maxEach = 1024;
 
 /** Returns why the helper would not take a plan, as a clause for a person; null if it would. */
 export function planFault(plan: LaunchPlan): string | null {
@@ -122,8 +122,8 @@ export function encodeLaunchPlan(plan: LaunchPlan): Buffer {
 function faultOf({ root, landlock }: LaunchPlan, { length }: Buffer): string | null {
   const rules = landlock === null ? 0 : landlock.paths.length + landlock.ports.length;
   const most = Math.max(root.length, rules);
-  if (most > mostEach)
-    return `what it is granted and what its programs need are ${most} places, and a launch has room for ${mostEach}: ${hint}`;
+  if (most > maxEach)
+    return `what it is granted and what its programs need are ${most} places, and a launch has room for ${maxEach}: ${hint}`;
   if (length > maxBytes)
     return `the paths of what it is granted and of what its programs need take ${length} bytes, and a launch has room for ${maxBytes}: ${hint}`;
   return null;

@@ -37,7 +37,7 @@ export interface LaunchTemplate {
 }
 
 /** More launches than that do not begin at the same time. */
-const mostRetired = 64;
+const maxRetired = 64;
 
 /** What all launches with the same programs have in common, whichever of these is started. */
 interface ComposedPlan {
@@ -114,7 +114,7 @@ export class LaunchTemplates {
     this.#shown = shown;
     this.#retired.push(...[...this.#plans.values()].map(({ plan }) => plan));
     this.#plans.clear();
-    for (const plan of this.#retired.splice(0, Math.max(0, this.#retired.length - mostRetired))) closeSync(plan);
+    for (const plan of this.#retired.splice(0, Math.max(0, this.#retired.length - maxRetired))) closeSync(plan);
   }
 
   close(): void {

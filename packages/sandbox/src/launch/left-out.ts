@@ -6,7 +6,7 @@ import { isBeneath, realPath } from '@svc/kit/files/resolve-beneath.ts';
 import { fileRights } from './compose-plan.ts';
 import type { LaunchPlan, RootStep } from './launch-plan.ts';
 
-const mostLinks = 40;
+const maxLinks = 40;
 
 /** Whether what is at a path of the host cannot be read by a program with this plan. What is masked in a folder of the plan is no part of the answer. */
 export function leavesOut({ root, landlock }: Pick<LaunchPlan, 'root' | 'landlock'>, path: string): boolean {
@@ -24,6 +24,6 @@ function isShown(root: readonly RootStep[], path: string, links: number): boolea
     // A folder of its own holds nothing of the host.
     if (step.kind !== 'symlink') return step.kind === 'bind' && step.source === step.target;
     const target = join(resolve(dirname(step.target), step.text), relative(step.target, path));
-    return links < mostLinks && isShown(root, target, links + 1);
+    return links < maxLinks && isShown(root, target, links + 1);
   });
 }

@@ -20,8 +20,8 @@ import { StartRefusal } from './start-refusal.ts';
 
 /** Between being asked to end and being ended. */
 const graceMs = 2000;
-const mostGathered = 64 * 1024 ** 2;
-const mostRefusals = 1000;
+const maxGathered = 64 * 1024 ** 2;
+const maxRefusals = 1000;
 
 /**
  * Starts a command that can do no more than it is granted. Settles once its program runs; throws a `SandboxError` when nothing was started, never
@@ -90,7 +90,7 @@ async function start({ request, lowered, place, session, refused }: Start): Prom
     warnings: problems.map(inWordsOfLibrary),
     ended,
     output: async (): Promise<Output> => {
-      bound.lower(mostGathered);
+      bound.lower(maxGathered);
       const [out, error, end] = await Promise.all([buffer(stdout), buffer(stderr), ended]);
       return { ...end, endedBy: ending.cause, stdout: out, stderr: error };
     },
@@ -148,7 +148,7 @@ class NetworkRefusals {
   readonly #found = new Map<string, Refusal>();
 
   note({ destination, verdict, reason }: EgressDecision): void {
-    if (verdict !== 'refused' || this.#found.size >= mostRefusals) return;
+    if (verdict !== 'refused' || this.#found.size >= maxRefusals) return;
     const said = inWordsOfLibrary(reason ?? '');
     this.#found.set(`${destination}`, { kind: 'network', destination, reason: said });
   }

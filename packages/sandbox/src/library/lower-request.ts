@@ -10,7 +10,7 @@ import { isSystemError, systemReason } from '@svc/kit/diagnostics/system-reason.
 import { isBeneath, realPath } from '@svc/kit/files/resolve-beneath.ts';
 import { unlessRefused } from '@svc/kit/files/unless-refused.ts';
 import { formatDestination, type NetworkDestination, parseDestination } from '@svc/kit/net/network-destination.ts';
-import { longestTimerMs } from '@svc/kit/units.ts';
+import { maxTimerMs } from '@svc/kit/units.ts';
 import { containedEnvironment, containedTemporary, searchPathOutside, temporary } from '../contained-environment.ts';
 import { findProgram } from '../find-program.ts';
 import { checkRequest, unusable } from './check-request.ts';
@@ -276,7 +276,7 @@ function destinationOf(text: string): NetworkDestination {
 }
 
 /** The kernel has no more numbers for them. */
-const mostProcesses = 4_194_304;
+const maxProcesses = 4_194_304;
 
 function checkedLimits(limits: Limits): Limits {
   for (const [name, most] of Object.entries(limits)) {
@@ -284,9 +284,9 @@ function checkedLimits(limits: Limits): Limits {
     throw unusable(`the limit ${name} was to be ${quoted(String(most))}`, 'give a whole number above 0');
   }
   const { timeMs = 0, processes = 0 } = limits;
-  if (processes > mostProcesses)
-    throw unusable(`the limit processes was to be ${processes}`, `give at most ${mostProcesses}`);
-  if (timeMs > longestTimerMs) throw unusable(`the limit timeMs was to be ${timeMs}`, `give at most ${longestTimerMs}`);
+  if (processes > maxProcesses)
+    throw unusable(`the limit processes was to be ${processes}`, `give at most ${maxProcesses}`);
+  if (timeMs > maxTimerMs) throw unusable(`the limit timeMs was to be ${timeMs}`, `give at most ${maxTimerMs}`);
   return limits;
 }
 

@@ -7,7 +7,7 @@ import { processStat } from '@svc/kit/process-stat.ts';
 import { unlessRefused } from '@svc/kit/files/unless-refused.ts';
 
 const ownedName = /^svc-(?:launches|runtime)-(\d+)-(\d+)-(\d+)-\w{6}$/;
-const mostRemoved = 256;
+const maxRemoved = 256;
 
 /**
  * Returns what the name of a group of this process begins with. The number of the process is not enough: another process may get it later, or have
@@ -26,7 +26,7 @@ export function removeAbandoned(directory: string): void {
     const [, namespace, pid = '', start = ''] = ownedName.exec(name) ?? [];
     return namespace === own && !isRunning(pid, start);
   });
-  for (const name of abandoned.slice(0, mostRemoved)) unlessRefused(() => rmdirSync(join(directory, name)), undefined);
+  for (const name of abandoned.slice(0, maxRemoved)) unlessRefused(() => rmdirSync(join(directory, name)), undefined);
 }
 
 const startField = 19;

@@ -243,11 +243,11 @@ export function countOf(text: string, word: string): number {
   return Number(new RegExp(`^${word} (\\d+)$`, 'm').exec(text)?.[1] ?? 0);
 }
 
-const longestRemoval = 100;
+const maxRemoval = 100;
 
 /** What is killed takes a moment to be gone, and a group can be removed only then. */
 async function removeGroup(group: string): Promise<void> {
-  for (let attempt = 0; attempt < longestRemoval; attempt += 1) {
+  for (let attempt = 0; attempt < maxRemoval; attempt += 1) {
     endGroup(group);
     if (isDone(() => rmdirSync(group))) return;
     await setTimeout(20);

@@ -278,7 +278,7 @@ interface TreeSum {
 }
 
 /** No limit lets more be there; a host whose limits are higher is not looked at for longer than this takes. */
-const mostProcesses = 4096;
+const maxProcesses = 4096;
 
 /** A process that ends meanwhile counts as gone, with what it leaves to others: the next look finds that below process 1 of its namespace. */
 function sumOfTree(root: number): TreeSum {
@@ -289,7 +289,7 @@ function sumOfTree(root: number): TreeSum {
     const status = readGroupFile(`/proc/${pid}/status`);
     threads += numberIn(status, 'Threads');
     anonymousBytes += numberIn(status, 'RssAnon') * 1024;
-    if (found.size < mostProcesses) for (const child of childrenOf(pid)) found.add(child);
+    if (found.size < maxProcesses) for (const child of childrenOf(pid)) found.add(child);
   }
   return { threads, anonymousBytes };
 }

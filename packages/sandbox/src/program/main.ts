@@ -221,7 +221,7 @@ function fileLines(files: readonly ExplainedFile[]): readonly string[] {
   const lines = (others ?? []).map(
     ({ path, access, why }) => `${path}: ${words[access]}${why === 'kept' ? keptWord : ''}`,
   );
-  const few = (needed ?? []).length <= mostLines;
+  const few = (needed ?? []).length <= maxLines;
   if (few) return [...lines, ...(needed ?? []).map(({ path, access }) => `${path}: ${words[access]}, needed`)];
   const tops = new Map<string, number>();
   for (const { path, access } of needed ?? []) {
@@ -233,7 +233,7 @@ function fileLines(files: readonly ExplainedFile[]): readonly string[] {
 
 const keptWord = ', since it contains the command';
 
-const mostLines = 40;
+const maxLines = 40;
 
 function limitLines({ limit, most, of, heldBy }: ExplainedLimit): readonly string[] {
   return most === null ? [] : [`${limit} ${most}, ${of === 'command' ? 'in all' : 'of each process'}: ${heldBy}`];

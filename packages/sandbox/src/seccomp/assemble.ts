@@ -160,9 +160,9 @@ const code = { load: 0x20, and: 0x54, jump: 0x05, answer: 0x06 } as const;
 /** Comparisons of the accumulator with a constant; `anyBit` is of bits in common. */
 const comparison = { equal: 0x15, atLeast: 0x35, anyBit: 0x45 } as const;
 
-const longestBranch = 255;
+const maxBranch = 255;
 /** `BPF_MAXINSNS`. */
-const mostInstructions = 4096;
+const maxInstructions = 4096;
 
 /**
  * Builds a program from its end to its beginning, because the machine only jumps forward: where a jump leads is written before
@@ -205,8 +205,8 @@ export class ProgramBuilder {
     if (yes === no) return yes;
     return this.#once(`${kind} ${operand} ${yes} ${no}`, () => {
       // Bringing the second into reach may push the first one instruction further away.
-      const near = this.#within(yes, longestBranch - 1);
-      const nearOtherwise = this.#within(no, longestBranch);
+      const near = this.#within(yes, maxBranch - 1);
+      const nearOtherwise = this.#within(no, maxBranch);
       return this.#write(comparison[kind], operand, this.#distance(near), this.#distance(nearOtherwise));
     });
   }
@@ -214,8 +214,8 @@ export class ProgramBuilder {
   /** The program that begins at `start`. Throws when the kernel would not take it for its length. */
   program(start: Label): readonly Instruction[] {
     this.#leadInto(start);
-    if (this.#reversed.length > mostInstructions) {
-      throw new Error(`a filter of ${this.#reversed.length} instructions, the kernel takes ${mostInstructions}`);
+    if (this.#reversed.length > maxInstructions) {
+      throw new Error(`a filter of ${this.#reversed.length} instructions, the kernel takes ${maxInstructions}`);
     }
     return this.#reversed.toReversed();
   }

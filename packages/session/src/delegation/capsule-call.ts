@@ -65,7 +65,7 @@ export function silence({ code, cause, message }: ClientError, timeoutMs: number
 const deliveryBoundMs = 30_000;
 
 const firstPauseMs = 50;
-const longestPauseMs = 1000;
+const maxPauseMs = 1000;
 
 interface TaskDelivery {
   readonly door: CapsuleEndpoint;
@@ -106,7 +106,7 @@ export async function deliverTask(delivery: TaskDelivery): Promise<TaskDelivered
     ...encodeTaskOrigin({ kind: 'peer', trust }),
     ...encodeMessageTags({ idempotencyKey: delegationId, traceparent: traceparent ?? undefined }),
   };
-  for (let pauseMs = firstPauseMs; ; pauseMs = Math.min(pauseMs * 2, longestPauseMs)) {
+  for (let pauseMs = firstPauseMs; ; pauseMs = Math.min(pauseMs * 2, maxPauseMs)) {
     // Another program may listen at its port by now, and is not shown the token.
     if (isOver()) return undelivered('it ended before it had its task');
     const timeoutMs = Math.max(1, Math.ceil(lateMs - clock.monotonicMs()));

@@ -14,7 +14,7 @@ export type FirstLine =
   /** Standard output was closed before a line was whole. */
   | { readonly kind: 'none' };
 
-const mostLineBytes = 64 * 1024;
+const maxLineBytes = 64 * 1024;
 /** Twice what is shown: a secret that the cut goes through would not be known as one. */
 const keptStderrBytes = 8192;
 const shownStderrCharacters = 4000;
@@ -84,8 +84,8 @@ async function readFirstLine(output: Readable, tell: (line: FirstLine) => void):
     if (held === null) continue;
     const end = chunk.indexOf(lineFeed);
     held.append(end === -1 ? chunk : chunk.subarray(0, end));
-    if (held.length <= mostLineBytes && end === -1) continue;
-    tell(held.length > mostLineBytes ? { kind: 'too-long' } : { kind: 'line', text: held.take().toString('utf8') });
+    if (held.length <= maxLineBytes && end === -1) continue;
+    tell(held.length > maxLineBytes ? { kind: 'too-long' } : { kind: 'line', text: held.take().toString('utf8') });
     held = null;
   }
   tell({ kind: 'none' });

@@ -8,7 +8,7 @@ import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import {
   completionFile,
   decodeCompletion,
-  longestCompletion,
+  maxCompletion,
   type Completion,
   type DecodedCompletion,
   encodeCompletion,
@@ -25,8 +25,8 @@ export interface ChildReport extends Pick<Completion, 'result_path' | 'duration_
   readonly undelivered: string | null;
 }
 
-const longestResultPath = 1024;
-const longestReason = 1000;
+const maxResultPath = 1024;
+const maxReason = 1000;
 
 /** Whose record it has to be. */
 interface DelegationIds {
@@ -44,7 +44,7 @@ export function readChildReport(directory: string, ids: DelegationIds): ChildRep
   const { status, durationMs, resultPath, delivered, deliveryError: reason } = record;
   if ((status !== 'ok' && status !== 'error') || durationMs === null) return null;
   const result = resultPath !== null && isResultPath(resultPath) ? { result_path: resultPath } : {};
-  const undelivered = reason === null ? null : printable(shortened(reason, longestReason));
+  const undelivered = reason === null ? null : printable(shortened(reason, maxReason));
   return { status, duration_ms: Math.round(durationMs), delivered, undelivered, ...result };
 }
 
@@ -70,7 +70,7 @@ function readRecord(directory: string, { delegationId, sessionId }: DelegationId
 }
 
 function isResultPath(path: string): boolean {
-  const isShort = path !== '' && path.length <= longestResultPath;
+  const isShort = path !== '' && path.length <= maxResultPath;
   return isShort && !path.includes('\0') && !path.split('/').some((part) => part === '' || part === '..');
 }
 
@@ -79,7 +79,7 @@ function readFileOf(directory: string): string | null {
   return unlessRefused(() => {
     const held = HeldDirectory.open(directory);
     try {
-      return held.readFile(completionFile, longestCompletion)?.toString('utf8') ?? null;
+      return held.readFile(completionFile, maxCompletion)?.toString('utf8') ?? null;
     } finally {
       held.close();
     }

@@ -7,7 +7,7 @@ import type { Delegations } from './delegations.ts';
 import type { DelegationRequest, StartOutcome } from './delegations-deps.ts';
 
 /** A message of JSON-RPC has to hold it. */
-const longestTask = 200_000;
+const maxTask = 200_000;
 
 const request = z.object({ capsule: z.string(), version: z.string(), task: z.string() });
 
@@ -69,7 +69,7 @@ function schemaOf(spawnAllow: readonly string[]): Tool['inputSchema'] {
       task: {
         type: 'string',
         minLength: 1,
-        maxLength: longestTask,
+        maxLength: maxTask,
         description:
           'Everything the capsule is told. It knows nothing of this conversation and sees none of your files: say all it needs.',
       },

@@ -114,7 +114,7 @@ interface AnswerWait {
 }
 
 const firstPauseMs = 50;
-const longestPauseMs = 1000;
+const maxPauseMs = 1000;
 const callTimeoutMs = 10_000;
 
 /** Asks for the task until it has ended. Rejects with the signal's reason. */
@@ -124,7 +124,7 @@ async function awaitAnswer(
   { deadlineMs, clock, signal }: AnswerWait,
 ): Promise<Answer> {
   const call = { method: 'tasks/get', params: { id: taskId }, timeoutMs: callTimeoutMs, signal };
-  for (let pauseMs = firstPauseMs; ; pauseMs = Math.min(pauseMs * 2, longestPauseMs)) {
+  for (let pauseMs = firstPauseMs; ; pauseMs = Math.min(pauseMs * 2, maxPauseMs)) {
     // Its port is nobody's any more: another program may listen there, and would be shown the token and believed.
     if (program.isOver) return unanswered(goneReason);
     const told = await callCapsule(door, call);

@@ -94,7 +94,7 @@ export class SessionReferee {
       if (!(error instanceof ClientError)) throw error;
       const { code, status, refusal } = error;
       if (code === 'refused' && status !== null && refusal !== null)
-        return { kind: 'refused', status, sentence: shortened(printable(refusal), longestSentence) };
+        return { kind: 'refused', status, sentence: shortened(printable(refusal), maxSentence) };
       const isOther = code === 'refused' || code === 'not-json' || code === 'bad-answer';
       return isOther ? noReferee : { kind: 'unreachable', reason: silence(error, callMs) };
     }
@@ -104,6 +104,6 @@ export class SessionReferee {
 type Answer<Value> = { readonly kind: 'answer'; readonly value: Value } | Unanswered;
 
 /** A model reads it unfenced; those of a referee are a few hundred characters. */
-const longestSentence = 4000;
+const maxSentence = 4000;
 
 const noReferee: Unanswered = { kind: 'unreachable', reason: 'what answers there is not a referee' };

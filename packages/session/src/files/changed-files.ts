@@ -8,8 +8,8 @@ import { unlessRefused } from '@svc/kit/files/unless-refused.ts';
 import type { ExportRoot } from './export-root.ts';
 
 /** Bounds a search that yields to nothing else. */
-const mostLookedAt = 2000;
-const mostNamed = 100;
+const maxLookedAt = 2000;
+const maxNamed = 100;
 const deepest = 16;
 /** File times come from the last tick of the kernel, which may be a little before the time of the program. */
 const tickMs = 10;
@@ -30,7 +30,7 @@ export function changedFiles(root: ExportRoot, sinceMs: number): readonly string
     base.close();
   }
   const shown = search.found.filter((path) => !root.isHidden(pathBeneath(resolved.real, path)));
-  return shown.sort().slice(0, mostNamed);
+  return shown.sort().slice(0, maxNamed);
 }
 
 class Search {
@@ -55,7 +55,7 @@ class Search {
     const listing = unlessRefused(() => opendirSync(directory.path), null);
     if (listing === null) return;
     try {
-      while (this.#lookedAt < mostLookedAt) {
+      while (this.#lookedAt < maxLookedAt) {
         const entry = unlessRefused(() => listing.readSync(), null);
         if (entry === null) return;
         this.#lookedAt += 1;

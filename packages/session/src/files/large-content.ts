@@ -165,19 +165,19 @@ const spoolLimits: SpoolLimits = { bytes: 1024 * 1024 * 1024, files: 256 };
 export class Spool {
   readonly #directory: string;
   readonly #bytes: ByteBudget;
-  readonly #mostFiles: number;
+  readonly #maxFiles: number;
   #open = 0;
   #made = 0;
 
   constructor(directory: string, { bytes, files } = spoolLimits) {
     this.#directory = directory;
     this.#bytes = new ByteBudget(bytes);
-    this.#mostFiles = files;
+    this.#maxFiles = files;
   }
 
   /** A new, empty file for this process alone: its name is gone already, its bytes go when it is closed. Rejects with the system's errors, and with `UnfinishedRead` where there is no room. */
   async create(bytes: number): Promise<FileHandle> {
-    if (this.#open === this.#mostFiles || !this.#bytes.take(bytes)) {
+    if (this.#open === this.#maxFiles || !this.#bytes.take(bytes)) {
       throw new UnfinishedRead('EDQUOT', 'too much lies in spool files');
     }
     this.#open += 1;

@@ -61,8 +61,8 @@ class IncomingFile {
   }
 }
 
-const longestBytes = 120;
-const longestExtension = 16;
+const maxNameBytes = 120;
+const maxExtension = 16;
 
 /**
  * `<handle_id>-<basename>`: the name under which a fetched file is kept (D3 "Agent tools"). The basename comes from the payload of the
@@ -82,12 +82,12 @@ function sanitizedBasename(path: string): string {
 
 /** Cuts before the extension, and between two characters. */
 function shortened(name: string): string {
-  if (Buffer.byteLength(name) <= longestBytes) return name;
+  if (Buffer.byteLength(name) <= maxNameBytes) return name;
   const dot = name.lastIndexOf('.');
   const extension = dot > 0 ? name.slice(dot) : '';
-  const kept = Buffer.byteLength(extension) <= longestExtension ? extension : '';
+  const kept = Buffer.byteLength(extension) <= maxExtension ? extension : '';
   let stem = '';
-  let room = longestBytes - Buffer.byteLength(kept);
+  let room = maxNameBytes - Buffer.byteLength(kept);
   for (const character of name) {
     room -= Buffer.byteLength(character);
     if (room < 0) break;

@@ -195,12 +195,12 @@ function statusOf(reply: Reply): number {
 }
 
 /** How much of a refused path is recorded; a request may bring 16 KiB. */
-const longestRefused = 512;
+const maxRefused = 512;
 
 /** Whole characters within 512 bytes. */
 function cut(path: string): string {
-  if (path.length * 3 <= longestRefused) return path;
-  const { read } = new TextEncoder().encodeInto(path, new Uint8Array(longestRefused));
+  if (path.length * 3 <= maxRefused) return path;
+  const { read } = new TextEncoder().encodeInto(path, new Uint8Array(maxRefused));
   return path.slice(0, read);
 }
 

@@ -1,6 +1,6 @@
 /** The tool `share-file`, by which a model lets another capsule fetch a file. */
 
-import { lifetimeSecs, longestLifetimeSecs } from '@svc/artifacts/manifest/units.ts';
+import { lifetimeSecs, maxLifetimeSecs } from '@svc/artifacts/manifest/units.ts';
 import { normalizeWorkdirPath } from '@svc/artifacts/manifest/workdir-path.ts';
 import type { HostResolver } from '@svc/kit/net/resolver.ts';
 import type { NetworkDestination } from '@svc/kit/net/network-destination.ts';
@@ -76,7 +76,7 @@ async function share(
 function ttlMsOf(ttl: unknown, maxTtlMs: number): number | undefined {
   if (ttl === undefined) return maxTtlMs;
   // A number that is too large to count in is too long, not wrong.
-  const secs = lifetimeSecs.safeParse(typeof ttl === 'number' ? Math.min(ttl, longestLifetimeSecs) : ttl);
+  const secs = lifetimeSecs.safeParse(typeof ttl === 'number' ? Math.min(ttl, maxLifetimeSecs) : ttl);
   return secs.success ? Math.min(Math.max(1, wholeMs(secs.data)), maxTtlMs) : undefined;
 }
 

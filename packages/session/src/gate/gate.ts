@@ -159,11 +159,11 @@ function isUnusual({ value, fault }: Finding): boolean {
 type Recorder = (crossing: Crossing) => void;
 
 /** Effects whose numbers are known. */
-const mostSteps = 64;
+const maxSteps = 64;
 
 /** Counts effects as a journal counts its steps. */
 class StepNumbers {
-  readonly #latest = new BoundedMap<string, number>(mostSteps);
+  readonly #latest = new BoundedMap<string, number>(maxSteps);
   #count = 0;
 
   add(place: string): void {

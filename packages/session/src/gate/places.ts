@@ -4,7 +4,7 @@
  * Settled tasks whose events hooks may still receive: an async hook has at most 256 events before it (docs/hooks.md "Async hooks"), each of
  * them of another task.
  */
-const mostLate = 1024;
+const maxLate = 1024;
 
 /** What hooks ask for after the task has settled: `h-<event>/<hook>` and `completion/<hook>`. */
 const ofHooks = /^(?:h-|completion\/)/;
@@ -32,7 +32,7 @@ export class Places {
     for (const place of places?.keys() ?? []) if (!ofHooks.test(place)) places?.delete(place);
     this.#settled.add(taskId);
     const [first] = this.#settled;
-    if (this.#settled.size <= mostLate || first === undefined) return;
+    if (this.#settled.size <= maxLate || first === undefined) return;
     this.#settled.delete(first);
     this.#uses.delete(first);
   }

@@ -151,7 +151,7 @@ export class EndBudget {
 }
 
 /** How many artifacts one hook may commit in one attempt at a task. */
-const mostOfAHook = 64;
+const maxOfAHook = 64;
 
 interface Pending extends HookArtifact {
   readonly hook: Hook;
@@ -164,8 +164,8 @@ export class PendingArtifacts {
   /** Gives why it is not kept. */
   keep(taskId: string, hook: Hook, content: string): string | null {
     const kept = this.#byTask.get(taskId) ?? [];
-    if (kept.filter((artifact) => artifact.hook === hook).length >= mostOfAHook) {
-      return `a hook commits at most ${mostOfAHook} artifacts a task`;
+    if (kept.filter((artifact) => artifact.hook === hook).length >= maxOfAHook) {
+      return `a hook commits at most ${maxOfAHook} artifacts a task`;
     }
     this.#byTask.set(taskId, [...kept, { hook, hookName: hook.name, content }]);
     return null;

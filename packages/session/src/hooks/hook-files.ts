@@ -14,7 +14,7 @@ import { ioFault } from '@svc/kit/files/io-fault.ts';
 import type { ManifestFile } from './wit-hook.ts';
 
 /** How much is kept of what one hook writes in a session. */
-const mostBytes = 4 * 1024 * 1024;
+const maxBytes = 4 * 1024 * 1024;
 
 interface OpenLog {
   readonly fd: number;
@@ -53,7 +53,7 @@ export class HookLogs {
   }
 
   #write(hookName: string, log: OpenLog, bytes: Buffer): void {
-    const wanted = Math.min(bytes.length, mostBytes - log.bytes);
+    const wanted = Math.min(bytes.length, maxBytes - log.bytes);
     const fitting = bytes.subarray(0, this.#budget.take(wanted));
     if (!onDisk(() => writeSync(log.fd, fitting))) return this.#end(hookName, log);
     log.bytes += fitting.length;
@@ -89,7 +89,7 @@ function onDisk(work: () => void): boolean {
 }
 
 /** How many files all hooks of a session may write. */
-const mostFiles = 256;
+const maxFiles = 256;
 
 /** The files that hooks write at on-stage: `manifests/` of the session directory, owner-only, out of the agent's reach. */
 export class ManifestFiles {
@@ -106,7 +106,7 @@ export class ManifestFiles {
    * there already or too many files; on a full disk it may have written the first of them.
    */
   async write(files: readonly ManifestFile[]): Promise<string | null> {
-    if (this.#count + files.length > mostFiles) return `write-manifests: a session has at most ${mostFiles} such files`;
+    if (this.#count + files.length > maxFiles) return `write-manifests: a session has at most ${maxFiles} such files`;
     // Few capsules have a hook that writes any.
     const { entryNameFault, NameTable } = await import('@svc/artifacts/store/archive-entry.ts');
     const names = (this.#names ??= new NameTable());

@@ -49,10 +49,10 @@ export interface HookSetDeps {
   readonly drainMs: number;
 }
 
-const longestError = 2_000;
+const maxError = 2_000;
 
 /** Each warm component is a thread that holds some 20 MB. */
-const mostWarmed = 4;
+const maxWarmed = 4;
 const duringTurns = ['on-inference', 'on-tool-call', 'on-shell'] as const;
 
 /** The hooks of a session, made of components. */
@@ -89,7 +89,7 @@ export class HookSet implements CapsuleHooks {
     this.#blocking = deps.hooks.filter(({ declaration }) => declaration.mode === 'blocking');
     this.#soon = this.#blocking
       .filter(({ declaration: { events } }) => duringTurns.some((event) => events.has(event)))
-      .slice(0, mostWarmed);
+      .slice(0, maxWarmed);
     const listeners = deps.hooks.filter(({ declaration }) => declaration.mode === 'async');
     this.#async = new AsyncHooks(listeners, this.#ask);
   }
@@ -252,7 +252,7 @@ export class HookSet implements CapsuleHooks {
   }
 
   #failed(hookName: string, event: HookEvent, error: string): void {
-    const shown = shortened(error, longestError);
+    const shown = shortened(error, maxError);
     this.#deps.record({ event_type: 'hook_error', hook_name: hookName, event, error: shown });
   }
 }

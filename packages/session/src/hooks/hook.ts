@@ -8,7 +8,7 @@ import type { HookEvent } from '@svc/artifacts/manifest/hook-events.ts';
 import { decodeAnswer, type HookAnswer } from './wit-hook.ts';
 
 /** Its deadline stands still while a hook waits for the model, so what it can ask of it in one call is bounded too. */
-const mostCompletions = 16;
+const maxCompletions = 16;
 
 const lifecycle = offeredInterface('svc:hook/lifecycle');
 
@@ -77,7 +77,7 @@ function hostFunctions(
       readonly maxTokens?: number;
     }) => {
       completions += 1;
-      if (completions > mostCompletions) throw new Error(`a hook gets at most ${mostCompletions} completions a call`);
+      if (completions > maxCompletions) throw new Error(`a hook gets at most ${maxCompletions} completions a call`);
       return await complete({ system, prompt, maxTokens: maxTokens ?? null }, { hookName: name, taskId, signal });
     },
   };

@@ -3,7 +3,7 @@
 import { isAnything, isListOf, isObjectOf, isText, isVariantOf } from '@svc/kit/guards.ts';
 import { shortened } from '@svc/kit/diagnostics/printable.ts';
 import { withDigits } from '@svc/kit/exact-json.ts';
-import { holdsFewItems, longestList } from '@svc/protocol/json-object.ts';
+import { holdsFewItems, maxList } from '@svc/protocol/json-object.ts';
 import { decodeMessage, encodeBlock, encodeMessage, isWitMessage } from '../model/wit-driver.ts';
 import type { Message, ToolDefinition } from '../model/driver.ts';
 import { commandWords } from '../tools/shell-command.ts';
@@ -43,7 +43,7 @@ const isOutcome = isVariantOf({
 });
 
 /** The most characters that a hook may commit at once. More than that is an error of the hook, never cut. */
-const mostCharacters = {
+const maxCharacters = {
   'write-manifests': 16 * 1024 * 1024,
   artifact: 256 * 1024,
   deny: 8 * 1024,
@@ -52,12 +52,12 @@ const mostCharacters = {
 } as const;
 
 /** How many characters of a failure are kept in the hook's own words: each failure is a line of the trace. */
-const longestError = 16 * 1024;
+const maxError = 16 * 1024;
 
 /** What a function of `svc:hook/lifecycle` gave. */
 export function decodeAnswer(value: unknown): HookAnswer {
   if (value === undefined) return { kind: 'observed' };
-  if (!holdsFewItems(value)) return { kind: 'error', error: `it answered lists of more than ${longestList} items` };
+  if (!holdsFewItems(value)) return { kind: 'error', error: `it answered lists of more than ${maxList} items` };
   if (!isOutcome(value)) return { kind: 'error', error: 'it answered something that is not an outcome' };
   switch (value.tag) {
     case 'err':
@@ -81,14 +81,14 @@ export function decodeAnswer(value: unknown): HookAnswer {
 }
 
 function bounded(given: Exclude<HookOutcome, { kind: 'observed' }>, characters: number): HookAnswer {
-  const most = mostCharacters[given.kind];
+  const most = maxCharacters[given.kind];
   if (characters <= most) return given;
   return { kind: 'error', error: `its ${given.kind} is of ${characters} characters, ${most} is the most` };
 }
 
 function reasonOf(said: unknown): string {
   if (typeof said !== 'string' || said === '') return 'it gave no reason';
-  return shortened(said, longestError);
+  return shortened(said, maxError);
 }
 
 /** The session as its hooks see it. */

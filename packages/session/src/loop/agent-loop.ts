@@ -16,7 +16,7 @@ import {
 import type { Inventory } from '../tools/inventory.ts';
 import type { CountedOutcome, SessionActivity } from '../task/activity.ts';
 import type { Gate } from '../gate/gate.ts';
-import { mostRetriesTraced } from '../gate/shown-chunks.ts';
+import { maxRetriesTraced } from '../gate/shown-chunks.ts';
 import type { SpendMeter } from '../model/spend-meter.ts';
 import type { TaskFailure } from '../task/task.ts';
 import type { InputAnswer } from '../tools/tool.ts';
@@ -24,7 +24,7 @@ import type { WorkdirSize } from '../workdir/workdir-size.ts';
 import type { Attempt } from './attempt.ts';
 import { CallLines } from './call-lines.ts';
 import type { Compaction } from './compacted-context.ts';
-import { type ContextLimit, ContextWindow, conversationLength, longestConversation } from './context-window.ts';
+import { type ContextLimit, ContextWindow, conversationLength, maxConversation } from './context-window.ts';
 
 interface InferenceSettings {
   readonly model: string;
@@ -87,7 +87,7 @@ type TurnEnd = { readonly kind: 'next' } | AttemptEnd;
 
 const conversationTooLong: AttemptEnd = {
   kind: 'failed',
-  error: `the conversation holds more than ${longestConversation} characters, which no model takes`,
+  error: `the conversation holds more than ${maxConversation} characters, which no model takes`,
 };
 
 class AgentLoop {
@@ -131,7 +131,7 @@ class AgentLoop {
     const compaction = await this.#compact();
     this.#attempt.throwIfCanceled();
     if (compaction.kind === 'failed') return compaction;
-    if (conversationLength(this.messages) > longestConversation) return conversationTooLong;
+    if (conversationLength(this.messages) > maxConversation) return conversationTooLong;
     const request = this.#request();
     const refusal = this.#deps.spend.check(request);
     if (refusal !== null) return { kind: 'spend-refused', refusal };
@@ -227,7 +227,7 @@ class AgentLoop {
       },
       onRetryWait: (wait, why) => activity.emit({ kind: 'retry-waits', task, turn, wait, why }),
       onRetry: (reason) => {
-        if (retries.length < mostRetriesTraced) retries.push(reason);
+        if (retries.length < maxRetriesTraced) retries.push(reason);
         activity.emit({ kind: 'retried', task, turn, reason });
       },
     };
@@ -252,7 +252,7 @@ class AgentLoop {
     this.#window.measured(this.messages, usage);
     if (verdict.kind === 'complete') return { kind: 'completed', reply: verdict.reply, replyWasStreamed };
     for (const block of verdict.calls) {
-      if (conversationLength(this.messages) > longestConversation) return conversationTooLong;
+      if (conversationLength(this.messages) > maxConversation) return conversationTooLong;
       const { content, isError } = await this.#dispatch(turn, block);
       this.messages.push({ role: 'tool', toolCallId: block.id, isError, content: [{ type: 'text', text: content }] });
     }

@@ -65,13 +65,13 @@ interface CommandResidue {
   readonly command: string;
 }
 
-const mostShown = 1000;
+const maxShown = 1000;
 
 export function residueOf({ running }: Pick<BackgroundCommands, 'running'>): readonly CommandResidue[] {
   return running.map(({ id, command }) => ({
     kind: 'command',
     id,
-    command: shortened(command, mostShown),
+    command: shortened(command, maxShown),
   }));
 }
 

@@ -55,7 +55,7 @@ export class ContextWindow {
 }
 
 /** How many characters the conversation of a running task may have. Each turn encodes all of it; a task that goes beyond this fails. */
-export const longestConversation: number = 32 * 1024 * 1024;
+export const maxConversation: number = 32 * 1024 * 1024;
 
 const lengths = new WeakMap<Message, number>();
 

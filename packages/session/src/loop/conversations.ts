@@ -20,15 +20,15 @@ export interface Conversations {
 }
 
 /** Contexts kept; beyond it, the one saved longest ago goes. */
-export const mostContexts = 256;
+export const maxContexts = 256;
 
 /** How large the file of one conversation may be. A model's context of a million tokens is some 4 MiB of text. */
-export const mostConversationBytes = 16 * 1024 * 1024;
+export const maxConversationBytes = 16 * 1024 * 1024;
 
 /** `E-RUN-032` for a conversation that is longer than that. */
 export function refuseTooLong(bytes: number): void {
-  if (bytes <= mostConversationBytes) return;
-  const message = `the conversation is too long to be kept: ${bytes} bytes, at most ${mostConversationBytes}`;
+  if (bytes <= maxConversationBytes) return;
+  const message = `the conversation is too long to be kept: ${bytes} bytes, at most ${maxConversationBytes}`;
   throw new Diagnostic('E-RUN-032', message, {
     hint: 'set inference.context.max_tokens to have it compacted, or begin another context',
   });
@@ -143,7 +143,7 @@ function brokenAt({ issues: [issue] }: z.core.$ZodError): string {
 }
 
 /** How large all conversations may be together, each measured as its file would be. */
-const mostBytesInAll = 256 * 1024 * 1024;
+const maxBytesInAll = 256 * 1024 * 1024;
 
 interface Thread {
   readonly messages: readonly Message[];
@@ -171,7 +171,7 @@ export function threadedConversations(): Conversations {
       threads.set(context, { messages, bytes });
       bytesInAll += bytes;
       for (const oldest of threads.keys()) {
-        if (threads.size <= mostContexts && bytesInAll <= mostBytesInAll) return;
+        if (threads.size <= maxContexts && bytesInAll <= maxBytesInAll) return;
         forget(oldest);
       }
     },

@@ -15,8 +15,8 @@ import { decodeStrictUtf8 } from '@svc/protocol/strict-utf8.ts';
 import type { Message } from '../model/driver.ts';
 import {
   type Conversations,
-  mostContexts,
-  mostConversationBytes,
+  maxContexts,
+  maxConversationBytes,
   refuseTooLong,
   decodeConversation,
   encodeConversation,
@@ -72,7 +72,7 @@ export class KeptConversations implements Conversations {
     this.#names.delete(name);
     this.#names.add(name);
     const [oldest] = this.#names;
-    if (this.#names.size > mostContexts && oldest !== undefined) this.#remove(oldest);
+    if (this.#names.size > maxContexts && oldest !== undefined) this.#remove(oldest);
   }
 
   #remove(name: string): void {
@@ -116,8 +116,8 @@ function readText(path: string): string | null {
   try {
     // Anything else could hold the read for ever.
     if (!statSync(path).isFile()) throw unreadable(path, 'it is not a file');
-    const bytes = readFileUpTo(path, mostConversationBytes);
-    if (bytes === undefined) throw unreadable(path, `it holds more than ${mostConversationBytes} bytes`);
+    const bytes = readFileUpTo(path, maxConversationBytes);
+    if (bytes === undefined) throw unreadable(path, `it holds more than ${maxConversationBytes} bytes`);
     const text = decodeStrictUtf8(bytes);
     if (text === null) throw unreadable(path, 'it is not UTF-8 text');
     return text;

@@ -35,7 +35,7 @@ export interface Submission {
 type SentText = Pick<TaskSource, 'text' | 'contextId' | 'sender'> & { readonly answers?: TaskId };
 
 /** Characters of all waiting tasks together, whatever `queue_depth` says: a message may bring 10 million. */
-const mostWaitingText = 64 * 1024 * 1024;
+const maxWaitingText = 64 * 1024 * 1024;
 
 /** How long a cancel waits for what it stops, so that its answer shows the end. */
 const cancelPatienceMs = 2000;
@@ -291,7 +291,7 @@ export class TaskBoard {
   #hasRoom({ text }: Task): boolean {
     const { taskAcceptance, queueDepth } = this.#deps.acceptance;
     const held = this.#lanes.all().reduce((sum, task) => sum + task.text.length, 0);
-    if (held + text.length > mostWaitingText) return false;
+    if (held + text.length > maxWaitingText) return false;
     if (taskAcceptance !== 'queue') return this.#accepted === 0;
     const waiting = this.#lanes.all().filter((task) => !this.#delivered.has(task)).length;
     const live = waiting + (this.#running === null ? 0 : 1);

@@ -7,7 +7,7 @@ import { shortened } from '@svc/kit/diagnostics/printable.ts';
 import { parseJsonText } from '@svc/protocol/json-text.ts';
 import { type Digits, digitsBelow, exactJson, withDigits } from '@svc/kit/exact-json.ts';
 import { decodeMarkedUtf8 } from '@svc/protocol/strict-utf8.ts';
-import { asJsonObject, longestList } from '@svc/protocol/json-object.ts';
+import { asJsonObject, maxList } from '@svc/protocol/json-object.ts';
 import type { LaunchEnd } from '@svc/sandbox/launcher.ts';
 import type { OutputLine } from '@svc/sandbox/launched-process.ts';
 import type { DriverOutcome, ContentBlock, InferenceRequest, InferenceResponse, Message } from './driver.ts';
@@ -16,7 +16,7 @@ import type { ReportedUsage } from './driver-notes.ts';
 /** A longer line is not read. */
 export const maxLineBytes: number = 16 * 1024 * 1024;
 /** How many values one line may hold. A limit on bytes alone would let empty objects take fifty times their size and seconds to read. */
-const mostLineValues = 262_144;
+const maxLineValues = 262_144;
 
 /** How much of the end of what a driver says on its stderr is kept, for a failure. */
 export const stderrTailBytes = 4096;
@@ -40,11 +40,11 @@ export function readDriverLine(line: OutputLine, who: string): DriverLineReading
   if (line.kind === 'too-long') return failed(`${who} wrote a line of more than ${maxLineBytes} bytes`);
   const text = decodeMarkedUtf8(line.bytes);
   if (text?.trim() === '') return { kind: 'blank' };
-  const json = text === null ? ({ kind: 'not-json' } as const) : parseJsonText(text, mostLineValues);
+  const json = text === null ? ({ kind: 'not-json' } as const) : parseJsonText(text, maxLineValues);
   if (text !== null && json.kind === 'json') return { kind: 'value', ...(exactJson(text) ?? { value: json.value }) };
   if (line.kind === 'rest') return { kind: 'part' };
   if (json.kind === 'too-deep') return failed(`${who} wrote JSON that is nested too deeply`);
-  if (json.kind === 'too-many') return failed(`${who} wrote a line of more than ${mostLineValues} values`);
+  if (json.kind === 'too-many') return failed(`${who} wrote a line of more than ${maxLineValues} values`);
   const error = `${who} wrote a line that is not JSON: ${excerpt(line.bytes)}`;
   return { kind: 'fault', outcome: { kind: 'malformed', error } };
 }
@@ -185,8 +185,7 @@ export type DriverLine =
 
 /** Reads the parsed JSON of one line (docs/drivers.md "Requests and responses"). Unknown keys are passed over. */
 export function decodeDriverLine(value: unknown, digits: Digits = {}): DriverLine {
-  if (hasTooManyBlocks(value))
-    return { kind: 'wrong', problem: `response.content has more than ${longestList} blocks` };
+  if (hasTooManyBlocks(value)) return { kind: 'wrong', problem: `response.content has more than ${maxList} blocks` };
   const parsed = driverLine.safeParse(value, { error: issueClause });
   if (!parsed.success) return { kind: 'wrong', problem: describeFirst(parsed.error) };
   const line = parsed.data;
@@ -197,7 +196,7 @@ export function decodeDriverLine(value: unknown, digits: Digits = {}): DriverLin
 /** The input of a call may hold any number of anything. */
 function hasTooManyBlocks(line: unknown): boolean {
   const content = asJsonObject(asJsonObject(line)?.['response'])?.['content'];
-  return Array.isArray(content) && content.length > longestList;
+  return Array.isArray(content) && content.length > maxList;
 }
 
 function lowerResponse(wire: z.infer<typeof driverResponse>, digits: Digits): InferenceResponse {

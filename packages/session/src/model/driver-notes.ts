@@ -37,11 +37,11 @@ export type DriverNote =
 
 const prefix = 'svc-note: ';
 /** In bytes; a longer line is no note. */
-const longestLine = 1024;
+const maxLine = 1024;
 /** Values in the JSON of a note. */
-const mostValues = 16;
+const maxValues = 16;
 /** A component notes as often as it likes. What is more than this in one call is not read. */
-const mostNotes = 256;
+const maxNotes = 256;
 const lineFeed = 0x0a;
 
 /** The notes of one call, in lines that may come in pieces. What is no note is passed over. */
@@ -66,8 +66,8 @@ export class DriverNotes {
   }
 
   #add(bytes: Buffer): void {
-    if (this.#notes >= mostNotes || this.#isTooLong) return;
-    this.#isTooLong = this.#line.length + bytes.length > longestLine;
+    if (this.#notes >= maxNotes || this.#isTooLong) return;
+    this.#isTooLong = this.#line.length + bytes.length > maxLine;
     this.#line = this.#isTooLong ? Buffer.alloc(0) : Buffer.concat([this.#line, bytes]);
   }
 
@@ -84,7 +84,7 @@ export class DriverNotes {
 /** Returns null for a line that is not a note, or one that is not known. */
 export function parseDriverNote(line: string): DriverNote | null {
   if (!line.startsWith(prefix)) return null;
-  const json = parseJsonText(line.slice(prefix.length), mostValues);
+  const json = parseJsonText(line.slice(prefix.length), maxValues);
   const note = json.kind === 'json' ? asJsonObject(json.value) : null;
   const [retry, cache] = [asJsonObject(note?.['retry']), asJsonObject(note?.['cache'])];
   const leftOut = asJsonObject(note?.['left_out']);

@@ -139,13 +139,13 @@ export interface DriverTask {
 }
 
 /** What a failure says, in characters: status, result file and trace repeat it. */
-const longestError = 16 * 1024;
+const maxError = 16 * 1024;
 
 /** An outcome whose failure, its own or the provider's, went through `redact`, since either may repeat a key, and is cut where it is too long. */
 export function redactedOutcome(outcome: DriverOutcome, redact: (text: string) => string): DriverOutcome {
   const shown = (error: string): string => {
     const text = redact(error);
-    return shortened(text, longestError);
+    return shortened(text, maxError);
   };
   if (outcome.kind !== 'response') return { ...outcome, error: shown(outcome.error) };
   const { response } = outcome;
@@ -166,11 +166,11 @@ type Verdict =
 type Failed = Extract<DriverFailure, { kind: 'failed' }>;
 
 /** How many calls one response may make. No model makes so many, and each is a frame and a line of the trace. */
-const mostCalls = 1_024;
+const maxCalls = 1_024;
 /** How many characters the name of a call may have, and a stop reason: frame, trace and conversation repeat them. */
-const longestName = 4_096;
+const maxName = 4_096;
 /** How many the id of a call may have, in which some servers keep what they want back, and a continuation id: both come with each request that follows. */
-const longestId = 64 * 1024;
+const maxId = 64 * 1024;
 
 /**
  * What a response means for its task; the stop reason alone decides (docs/drivers.md "Requests and responses"), unless a part of it is longer than any
@@ -194,17 +194,17 @@ export function judgeResponse(response: InferenceResponse): Verdict {
 
 /** Returns what is wrong with a response that has a part of absurd length; null for every other, whatever its stop reason. */
 export function judgeSize({ content, continuationId, stopReason }: InferenceResponse): Failed | null {
-  if ((continuationId?.length ?? 0) > longestId) {
-    return failed(`gave a continuation id of more than ${longestId} characters`);
+  if ((continuationId?.length ?? 0) > maxId) {
+    return failed(`gave a continuation id of more than ${maxId} characters`);
   }
-  if (stopReason.length > longestName) return unknownStop(stopReason);
+  if (stopReason.length > maxName) return unknownStop(stopReason);
   const calls = content.filter((block) => block.type === 'tool_call');
-  if (calls.length > mostCalls) return failed(`gave more than ${mostCalls} tool calls at once`);
-  if (calls.some(({ id }) => id.length > longestId)) {
-    return failed(`gave a tool call with an id of more than ${longestId} characters`);
+  if (calls.length > maxCalls) return failed(`gave more than ${maxCalls} tool calls at once`);
+  if (calls.some(({ id }) => id.length > maxId)) {
+    return failed(`gave a tool call with an id of more than ${maxId} characters`);
   }
-  if (calls.some(({ name }) => name.length > longestName)) {
-    return failed(`gave a tool call with a name of more than ${longestName} characters`);
+  if (calls.some(({ name }) => name.length > maxName)) {
+    return failed(`gave a tool call with a name of more than ${maxName} characters`);
   }
   return null;
 }

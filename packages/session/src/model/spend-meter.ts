@@ -25,7 +25,7 @@ export class SpendMeter {
   /** Refuses a call that could pass the ceiling: its input as estimated and its output at its longest. */
   check(request: InferenceRequest): SpendRefusal | null {
     if (this.#ceiling === null) return null;
-    const estimate = mostOf(request);
+    const estimate = maxOf(request);
     if (this.#spent + this.#held + estimate <= this.#ceiling) return null;
     return { ceiling: this.#ceiling, spent: this.#spent, held: this.#held, estimate };
   }
@@ -33,7 +33,7 @@ export class SpendMeter {
   /** Sets aside what a call may come to while it is under way, until the function it gives is called: others may be made beside it. */
   hold(request: InferenceRequest): () => void {
     if (this.#ceiling === null) return () => {};
-    const estimate = mostOf(request);
+    const estimate = maxOf(request);
     this.#held += estimate;
     return () => {
       this.#held -= estimate;
@@ -70,7 +70,7 @@ export function usageOf(request: InferenceRequest, response: InferenceResponse):
   );
 }
 
-function mostOf(request: InferenceRequest): number {
+function maxOf(request: InferenceRequest): number {
   return estimateRequest(request) + request.maxTokens;
 }
 

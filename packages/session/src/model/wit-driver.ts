@@ -26,7 +26,7 @@ export interface DriverSurroundings {
 }
 
 /** The parameter is a u32, but guests exist that read its upper half as negative. */
-const mostTokens = 2 ** 31 - 1;
+const maxTokens = 2 ** 31 - 1;
 
 /** A request as the record that `svc:driver/inference` takes. */
 export function encodeWitRequest(request: InferenceRequest, surroundings: DriverSurroundings): object {
@@ -42,7 +42,7 @@ export function encodeWitRequest(request: InferenceRequest, surroundings: Driver
       description,
       inputSchema: JSON.stringify(inputSchema),
     })),
-    maxTokens: Math.min(request.maxTokens, mostTokens),
+    maxTokens: Math.min(request.maxTokens, maxTokens),
     continuationId: request.continuationId ?? null,
   };
 }
@@ -153,10 +153,10 @@ function decodeBlock(block: Guarded<typeof isContentBlock>): ContentBlock {
 }
 
 /** How many values the input of one call may hold. With more, as with text that is not JSON, the text itself is the input, which no tool takes. */
-const mostInputValues = 262_144;
+const maxInputValues = 262_144;
 
 function parseInput(text: string): Pick<ToolCallBlock, 'input' | 'digits'> {
-  const json = parseJsonText(text, mostInputValues);
+  const json = parseJsonText(text, maxInputValues);
   if (json.kind !== 'json' || typeof json.value === 'string') return { input: text };
   const exact = exactJson(text);
   return exact === null ? { input: json.value } : { input: exact.value, digits: exact.digits };

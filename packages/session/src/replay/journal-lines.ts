@@ -23,7 +23,7 @@ interface KnownRequest {
 type FixedPart = Pick<InferenceRequest, 'model' | 'system' | 'tools' | 'maxTokens'>;
 
 /** How many conversations are looked at for the request that a new one extends: hooks and tasks of other contexts ask in between. */
-const mostConversations = 8;
+const maxConversations = 8;
 
 /** Writes a record for each crossing; a request to the model as what it adds to the one before it (docs/journal.md). */
 export class JournalLines {
@@ -108,7 +108,7 @@ export class JournalLines {
     const fixed = yield* this.#fixedOf({ model, system, tools, maxTokens });
     const base = this.#baseOf(messages);
     this.#requests.unshift({ place, messages });
-    this.#requests.length = Math.min(this.#requests.length, mostConversations);
+    this.#requests.length = Math.min(this.#requests.length, maxConversations);
     const add: string[] = [];
     for (const message of messages.slice(base?.messages.length ?? 0)) add.push(yield* this.#message(message));
     const cont = continuationId === undefined ? {} : { cont: yield* this.#journal.body(continuationId) };
@@ -313,9 +313,9 @@ export function summaryOf(value: unknown, redact: (text: string) => string): Sum
       type === 'tool_call' && name !== undefined ? [name] : [],
     );
     return {
-      stop: redact(response.stopReason).slice(0, longestStop),
+      stop: redact(response.stopReason).slice(0, maxStop),
       ...(response.usage === undefined ? {} : { usage: usageOf(response.usage) }),
-      ...(calls.length === 0 ? {} : { calls: calls.slice(0, mostCallsShown) }),
+      ...(calls.length === 0 ? {} : { calls: calls.slice(0, maxCallsShown) }),
     };
   }
   const failed =
@@ -333,5 +333,5 @@ function usageOf({ inputTokens, outputTokens, cacheReadTokens: cache }: Reported
   return { in: inputTokens, out: outputTokens, ...(cache === undefined ? {} : { cache }) };
 }
 
-const longestStop = 64;
-const mostCallsShown = 16;
+const maxStop = 64;
+const maxCallsShown = 16;

@@ -5,16 +5,16 @@ import { isJsonObject } from '@svc/protocol/json-object.ts';
 import { redactedTexts } from '@svc/record/trace/file-trace.ts';
 
 /**
- * The log without the secrets that `redact` knows. Returns null for one that is not kept: it is longer than `mostBytes`, is no log, or a secret in it
+ * The log without the secrets that `redact` knows. Returns null for one that is not kept: it is longer than `maxBytes`, is no log, or a secret in it
  * is a number or lies across the pieces in which a component reads or writes, where taking it out would change more than itself.
  */
-export function keptLog(log: string, redact: (text: string) => string, mostBytes: number): string | null {
-  if (log.length > mostBytes) return null;
+export function keptLog(log: string, redact: (text: string) => string, maxBytes: number): string | null {
+  if (log.length > maxBytes) return null;
   const entries = parseImportLog(log);
   if (entries === null || streamsOf(entries).some((pieces) => liesAcross(pieces, redact))) return null;
   if (redact(log) === log) return log;
   const kept = JSON.stringify(redactedTexts(entries, redact));
-  return kept.length <= mostBytes && redact(kept) === kept ? kept : null;
+  return kept.length <= maxBytes && redact(kept) === kept ? kept : null;
 }
 
 function liesAcross(pieces: readonly Piece[], redact: (text: string) => string): boolean {

@@ -55,9 +55,9 @@ export function readRecording(reader: JournalReader): Recording {
 class MissingText extends Error {}
 
 /** A session keeps 2 MiB of a log; with its secrets taken out it may be longer. */
-const longestLog = 8 * 1024 * 1024;
+const maxLog = 8 * 1024 * 1024;
 /** In the tools, hooks and settings of a session together: each tool and each hook is made again. */
-const mostSetupValues = 256 * 1024;
+const maxSetupValues = 256 * 1024;
 const tooMany = 'its texts hold more values than there is memory for';
 
 /** A request as its record has it. Lists of all messages of all requests would grow with the square of a session. */
@@ -292,7 +292,7 @@ class RecordingReader {
     const hashes = { manifest, system, tools, grants, hooks, settings };
     // Each user parses it again.
     this.#json(grants);
-    const values = new RecordedValues(mostSetupValues);
+    const values = new RecordedValues(maxSetupValues);
     for (const sha256 of [tools, hooks, settings])
       if (values.of(sha256, () => this.#text(sha256)).kind === 'too-many') throw new Error(tooMany);
     return Object.fromEntries(Object.entries(hashes).map(([key, sha256]) => [key, this.#text(sha256)])) as Setup;
@@ -309,7 +309,7 @@ class RecordingReader {
   #newLog(sha256: string): string | null {
     if (!this.#texts.has(sha256) && ['cut', 'not kept'].includes(this.#reader.body(sha256).kind)) return null;
     const text = this.#text(sha256);
-    if (text.length > longestLog || parseImportLog(text) === null)
+    if (text.length > maxLog || parseImportLog(text) === null)
       throw new MissingText(`the text ${shortened(sha256)} is no log of imports`);
     return text;
   }

@@ -3,7 +3,7 @@
 import type { EventId } from '@svc/protocol/frames.ts';
 import type { TaskId } from '@svc/protocol/ids.ts';
 import { OncePerTurn } from './once-per-turn.ts';
-import { longestHeld } from './replay-buffer.ts';
+import { maxHeld } from './replay-buffer.ts';
 
 /** A frame as it is sent. One that is stored is read piece by piece, and has neither text nor bytes. */
 export interface SentFrame {
@@ -65,7 +65,7 @@ export class FrameBatches {
   queue(frame: SentFrame): void {
     if (this.#sinks.size === 0) return;
     const length = this.#joined.length + frame.text.length;
-    if (this.#batch.length === batchFrames || length > longestHeld || frame.isStored) this.flush();
+    if (this.#batch.length === batchFrames || length > maxHeld || frame.isStored) this.flush();
     this.#batch.push(frame);
     this.#joined += frame.text;
     if (frame.isStored) this.flush();

@@ -18,7 +18,7 @@ export interface StoredBytes {
 const segmentBytes = 256 * 1024 * 1024;
 
 /** How much memory frames may take that no file takes, as on a full disk: enough for a session to say how it ends. */
-const mostHeldBytes = 16 * 1024 * 1024;
+const maxHeldBytes = 16 * 1024 * 1024;
 
 interface Segment {
   readonly descriptor: number;
@@ -46,7 +46,7 @@ export class FrameStore {
     try {
       return this.#write(bytes);
     } catch (error) {
-      if (!(error instanceof Diagnostic) || this.#heldBytes + bytes.length > mostHeldBytes) throw error;
+      if (!(error instanceof Diagnostic) || this.#heldBytes + bytes.length > maxHeldBytes) throw error;
       return this.#held(bytes);
     }
   }

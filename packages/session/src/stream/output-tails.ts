@@ -18,9 +18,9 @@ export interface OutputPiece {
 /** At most ten pieces a second of each command. */
 const everyMs = 100;
 /** Limit for one piece, in bytes. */
-const mostBytes = 4096;
+const maxBytes = 4096;
 /** Commands whose output is shown at a time; that of further ones is not. */
-const mostCommands = 32;
+const maxCommands = 32;
 
 interface OutputTailsOptions {
   readonly clock: Pick<Clock, 'after'>;
@@ -40,7 +40,7 @@ export class OutputTails implements OutputListener {
   wrote(call: CallPlace, command: RunningCommand, bytes: Buffer): void {
     let tail = this.#tails.get(command.number);
     if (tail === undefined) {
-      if (this.#tails.size >= mostCommands) return;
+      if (this.#tails.size >= maxCommands) return;
       tail = new OutputTail(call, command.name, this.#options);
       this.#tails.set(command.number, tail);
     }
@@ -100,9 +100,9 @@ class OutputTail {
 
   #append(bytes: Buffer): void {
     if (bytes.length === 0) return;
-    const all = bytes.length >= mostBytes ? bytes : Buffer.concat([this.#text, bytes]);
-    const leftOut = Math.max(0, this.#text.length + bytes.length - mostBytes);
-    this.#text = Buffer.from(all.subarray(-mostBytes));
+    const all = bytes.length >= maxBytes ? bytes : Buffer.concat([this.#text, bytes]);
+    const leftOut = Math.max(0, this.#text.length + bytes.length - maxBytes);
+    this.#text = Buffer.from(all.subarray(-maxBytes));
     this.#leftOutBytes += leftOut;
   }
 

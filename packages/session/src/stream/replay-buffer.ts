@@ -73,7 +73,7 @@ export class FrameRing<Frame> {
 }
 
 /** Frames up to this length are in memory, and are joined to be sent. */
-export const longestHeld: number = 64 * 1024;
+export const maxHeld: number = 64 * 1024;
 
 /** A frame as it is written, with its id. A long one is in a file, so that 512 of them take no memory. */
 export class WrittenFrame {
@@ -93,7 +93,7 @@ export class WrittenFrame {
     this.taskId = frame.taskId;
     this.final = frame.event === 'status' && frame.final;
     const text = encodeNumberedFrame(id, frame);
-    this.#stored = store === null || text.length <= longestHeld ? null : store.keep(Buffer.from(text));
+    this.#stored = store === null || text.length <= maxHeld ? null : store.keep(Buffer.from(text));
     this.#text = this.#stored === null ? text : '';
   }
 

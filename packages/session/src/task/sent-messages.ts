@@ -5,7 +5,7 @@ import { sha256Hex } from '@svc/kit/sha256.ts';
 import type { TaskId } from '@svc/protocol/ids.ts';
 
 /** Keys of one session; beyond it the oldest are forgotten (docs/protocol.md "Limits"). */
-const mostKeys = 1_000;
+const maxKeys = 1_000;
 
 /** A message as its key stands for it. */
 export interface KeyedMessage {
@@ -20,7 +20,7 @@ export interface KeyedMessage {
 
 /** The messages of a session that came with a key (docs/protocol.md "Sending again"). */
 export class SentMessages {
-  readonly #sent = new BoundedMap<string, { readonly digest: string; readonly taskId: TaskId }>(mostKeys);
+  readonly #sent = new BoundedMap<string, { readonly digest: string; readonly taskId: TaskId }>(maxKeys);
 
   /** Returns the task of this key; `'other'` if the key belongs to a different message; null if it is new. */
   find(message: KeyedMessage): { readonly taskId: TaskId } | 'other' | null {

@@ -46,7 +46,7 @@ export type TaskNews =
 export type TaskFollower = (news: TaskNews) => void;
 
 /** Limit for the messages of one task, as text. */
-const mostOfTask = 64 * 1024;
+const maxOfTask = 64 * 1024;
 /** What a message or an artifact costs beside its text. */
 export const costOfOne = 256;
 
@@ -103,10 +103,10 @@ export class TaskRecord {
 
   /** Keeps a message; the oldest ones give way to it. One that is too long for itself is not kept. */
   keep(message: KeptMessage, bytes: number): boolean {
-    if (bytes > mostOfTask) return false;
+    if (bytes > maxOfTask) return false;
     this.messages.push(message);
     this.#saidBytes += bytes;
-    while (this.#saidBytes > mostOfTask) this.forget(this.messages[0]);
+    while (this.#saidBytes > maxOfTask) this.forget(this.messages[0]);
     return true;
   }
 

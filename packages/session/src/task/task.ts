@@ -311,10 +311,10 @@ export class TaskLanes {
 }
 
 /** Ended tasks that can still be asked about. */
-const mostEnded = 1000;
+const maxEnded = 1000;
 
 /** How many characters their results may hold together; the newest is kept whatever its length. */
-const mostHeld = 16 * 1024 * 1024;
+const maxHeld = 16 * 1024 * 1024;
 
 /** The tasks that `tasks/get` knows: those that live, and the ended ones of late. A capsule that stays up for weeks does not grow. */
 export class KnownTasks {
@@ -341,7 +341,7 @@ export class KnownTasks {
     this.#ended.set(id, holds);
     this.#held += holds;
     for (const [oldest, held] of this.#ended) {
-      if (oldest === id || (this.#ended.size <= mostEnded && this.#held <= mostHeld)) return;
+      if (oldest === id || (this.#ended.size <= maxEnded && this.#held <= maxHeld)) return;
       this.#ended.delete(oldest);
       this.#tasks.delete(oldest);
       this.#held -= held;

@@ -13,7 +13,7 @@ import type { TraceEvent } from '@svc/record/trace/events.ts';
 import type { ChangedContent, Tool } from './tool.ts';
 
 /** A larger file has its size recorded only. */
-const mostHashedBytes = 1024 * 1024;
+const maxHashedBytes = 1024 * 1024;
 const changing: ReadonlySet<unknown> = new Set(['write', 'patch']);
 
 type FileState = NonNullable<Extract<TraceEvent, { readonly event_type: 'file_change' }>['before']>;
@@ -100,7 +100,7 @@ function fileAt({ directory, path }: FilePlace): FoundFile | null {
 function fileOf(fd: number): FoundFile {
   try {
     const { size } = fstatSync(fd);
-    const bytes = size > mostHashedBytes ? undefined : readFileUpTo(fd, mostHashedBytes);
+    const bytes = size > maxHashedBytes ? undefined : readFileUpTo(fd, maxHashedBytes);
     if (bytes === undefined) return { state: { bytes: size } };
     return { state: { sha256: sha256Hex(bytes), bytes: bytes.length }, bytes };
   } finally {

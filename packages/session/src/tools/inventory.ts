@@ -51,7 +51,7 @@ const runtimeToolNames: ReadonlySet<string> = new Set([
 ]);
 
 /** Each warm component is a process that holds some 20 MB. */
-const mostWarmed = 4;
+const maxWarmed = 4;
 
 interface CuttingRedactor {
   cutBefore(text: string): string;
@@ -89,7 +89,7 @@ export class Inventory {
     this.#tools = new Map(
       sorted.map((tool) => [tool.name, { tool, argumentCheck: new ArgumentCheck(tool.inputSchema) }]),
     );
-    this.#soon = [...this.#tools.values()].slice(0, mostWarmed);
+    this.#soon = [...this.#tools.values()].slice(0, maxWarmed);
     this.#clock = clock;
     this.#redactor = redactor;
   }
@@ -186,16 +186,16 @@ function described({ kind, name, artifact }: Tool): string {
  * Limit for the result of a call, as the JSON that frames and drivers hold it in: as much as a native tool may answer. NUL characters take
  * six times their number there.
  */
-const longestResultBytes: number = 16 * 1024 * 1024;
+const maxResultBytes: number = 16 * 1024 * 1024;
 
 /** Text of a tool as frame, trace and model hold it: the same for all, so without halves of characters, and cut for all. */
 function shownText(given: string, redactor: CuttingRedactor): { readonly text: string; readonly isCut: boolean } {
   // The part that is cut off is not even searched for halves of characters.
-  const text = toUSVString(given.slice(0, longestResultBytes));
-  const length = fittingLength(text, longestResultBytes);
+  const text = toUSVString(given.slice(0, maxResultBytes));
+  const length = fittingLength(text, maxResultBytes);
   if (length === given.length) return { text, isCut: false };
   const shown = redactor.cutBefore(text.slice(0, length));
-  const note = `[${given.length - shown.length} more characters are not shown: as JSON, a result has at most ${longestResultBytes} bytes]`;
+  const note = `[${given.length - shown.length} more characters are not shown: as JSON, a result has at most ${maxResultBytes} bytes]`;
   return { text: `${shown}\n${note}`, isCut: true };
 }
 

@@ -3,7 +3,7 @@
 import * as z from 'zod/mini';
 
 import { readUpTo } from '@svc/kit/files/read-up-to.ts';
-import { longestTimerMs } from '@svc/kit/units.ts';
+import { maxTimerMs } from '@svc/kit/units.ts';
 import { withDigits } from '@svc/kit/exact-json.ts';
 import { JsonShape, parseJsonText } from '@svc/protocol/json-text.ts';
 import { decodeMarkedUtf8 } from '@svc/protocol/strict-utf8.ts';
@@ -13,7 +13,7 @@ import { type Tool, type ToolCallContext, type ToolDeclaration, type ToolOutcome
 
 const maxAnswerBytes = 16 * 1024 * 1024;
 /** Three are asked for; what a tool adds is left alone. */
-const mostAnswerValues = 32_768;
+const maxAnswerValues = 32_768;
 const stderrTailBytes = 4096;
 const endGraceMs = 2000;
 
@@ -81,7 +81,7 @@ async function finish(launched: LaunchedProcess, settings: NativeToolSettings): 
       late = true;
       void endProcess(launched, endGraceMs);
     },
-    Math.min(deadlineMs, longestTimerMs),
+    Math.min(deadlineMs, maxTimerMs),
   );
   const stderr = new OutputTail(stderrTailBytes);
   const [answer, end] = await Promise.all([readAnswer(launched), launched.ended, stderr.read(launched.stderr)]);
@@ -116,7 +116,7 @@ async function readAnswer(launched: LaunchedProcess): Promise<Buffer | undefined
 function parseAnswer(bytes: Buffer): z.infer<typeof answerShape> | null {
   const text = decodeMarkedUtf8(bytes);
   // Before it is parsed: millions of values take the parser seconds and a gigabyte.
-  if (text === null || new JsonShape(mostAnswerValues).add(text, 0, text.length) !== 'fits') return null;
+  if (text === null || new JsonShape(maxAnswerValues).add(text, 0, text.length) !== 'fits') return null;
   const parsed = parseJsonText(text);
   return parsed.kind === 'json' ? (answerShape.safeParse(parsed.value).data ?? null) : null;
 }

@@ -40,7 +40,7 @@ function commandDescription(name: string): string {
 const shells: ReadonlySet<string> = new Set(['sh', 'bash', 'dash', 'zsh', 'ash', 'ksh']);
 
 /** The most characters of a command. That is twice what systems accept as the arguments of a program: a backslash may stand before each character. */
-const longestCommand = 4 * 1024 * 1024;
+const maxCommand = 4 * 1024 * 1024;
 
 /** Whether a program reads its `command` as a command line of its own. */
 export function isShell(name: string): boolean {
@@ -49,8 +49,8 @@ export function isShell(name: string): boolean {
 
 /** Returns the arguments with which a program starts for the `command` of its tool. A shell gets the command by `-c`. */
 export function commandWords(name: string, command: string): ReturnType<typeof splitWords> {
-  if (command.length > longestCommand) {
-    return { kind: 'unbalanced', reason: `it has more than ${longestCommand} characters` };
+  if (command.length > maxCommand) {
+    return { kind: 'unbalanced', reason: `it has more than ${maxCommand} characters` };
   }
   if (!isShell(name)) return splitWords(command);
   // A shell reads a leading dash or plus as options of its own, even after -c.

@@ -3,7 +3,7 @@
 import type { LogBudget } from '@svc/kit/log-budget.ts';
 import type { WorkId } from '@svc/protocol/ids.ts';
 import type { LaunchedProcess, Launcher, LaunchEnd } from '@svc/sandbox/launcher.ts';
-import { type BackgroundCommands, mostCommands } from './background/background-commands.ts';
+import { type BackgroundCommands, maxCommands } from './background/background-commands.ts';
 import { OutputCapture, OutputLog, type CapturedOutput, type CutBefore } from './captured-output.ts';
 import { commandWords, isShell, shellDeclaration } from './shell-command.ts';
 import { type Tool, type ToolCallContext, type ToolOutcome, neverReached } from './tool.ts';
@@ -139,7 +139,7 @@ function finishedResult(command: string, finished: FinishedCommand): ToolOutcome
 
 /** The outcome of a command that outlasted its grace when no further command could go on in the background. */
 function endedForRoom(outcome: ToolOutcome, graceMs: number): ToolOutcome {
-  const note = `[it was ended after ${graceMs / 1000} s: ${mostCommands} commands go on in the background already, and no more may]`;
+  const note = `[it was ended after ${graceMs / 1000} s: ${maxCommands} commands go on in the background already, and no more may]`;
   return { ...outcome, status: 'failed', content: `${outcome.content}\n${note}` };
 }
 

@@ -110,7 +110,7 @@ export interface RequestedCall {
 export interface DispatchedCall {
   readonly toolName: string;
   readonly kind: ToolKind | 'unknown';
-  /** Exactly what the model receives, fenced when `fenceSource` is a string; `truncated` says that it was cut at `longestResultBytes`. */
+  /** Exactly what the model receives, fenced when `fenceSource` is a string; `truncated` says that it was cut at `maxResultBytes`. */
   readonly content: string;
   readonly fenceSource: string | null;
   /** The content before fencing. Text of a stranger wherever `fenceSource` is a string. */

@@ -4,7 +4,7 @@ const markerWord = 'untrustedcontent';
 const broken = '[broken]';
 
 const [lessThan, ampersand] = [0x3c, 0x26];
-const mostAscii = 0x7f;
+const maxAscii = 0x7f;
 const allCodePoints = 0x110000;
 
 /** What a code point is to a reader of a marker; from `firstLetter` on it reads as a letter, whose code is added. */
@@ -83,7 +83,7 @@ function endOfOpener(content: string, index: number, { openers }: Reading): numb
   const code = content.charCodeAt(index);
   if (code === lessThan) return index + 1;
   if (code === ampersand) return endOfEntity(content, index);
-  return code > mostAscii && openers.has(code) ? index + 1 : index;
+  return code > maxAscii && openers.has(code) ? index + 1 : index;
 }
 
 /** `&lt`, `&#60` or `&#x3c`, with any number of zeros, in any case, with a semicolon or without. */

@@ -8,7 +8,7 @@ import { withDigits } from '@svc/kit/exact-json.ts';
 import { type Tool, type ToolCallContext, type ToolDeclaration, type ToolOutcome, neverReached } from './tool.ts';
 
 /** A question is shown whole wherever it may be answered: in a frame, in the task, on a terminal. */
-const longestPromptBytes = 64 * 1024;
+const maxPromptBytes = 64 * 1024;
 
 const runExport = `${offeredInterface('svc:tool/run')}#run`;
 const chunks = offeredInterface('svc:text/chunks');
@@ -76,8 +76,8 @@ function hostFunctions(context: ToolCallContext, waits: InputWaits): HostFunctio
       if (typeof path === 'string' && typeof code === 'string') context.onFileRefused?.(path, code);
     },
     [`${task}#request-input`]: async (prompt: string): Promise<string> => {
-      if (Buffer.byteLength(prompt) > longestPromptBytes) {
-        throw new Error(`the prompt is longer than ${longestPromptBytes} bytes`);
+      if (Buffer.byteLength(prompt) > maxPromptBytes) {
+        throw new Error(`the prompt is longer than ${maxPromptBytes} bytes`);
       }
       const answer = await context.requestInput(prompt);
       if (answer.kind === 'answered') return answer.text;

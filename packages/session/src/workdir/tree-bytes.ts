@@ -19,7 +19,7 @@ import { shortened } from '@svc/kit/diagnostics/printable.ts';
 /** Each level is held open while what is below it is counted. */
 const deepest = 256;
 /** Empty files cost an agent next to nothing, and a walk time. */
-const mostEntries = 10_000_000;
+const maxEntries = 10_000_000;
 /** A file may take so much more than its size: the file system rounds. */
 const rounding = 64 * 1024;
 /** More such space of all files, and that of directories and links, counts: what costs little once may be made a million times. */
@@ -53,7 +53,7 @@ export function* treeBytes(root: HeldDirectory, uid: number): Generator<void, nu
       }
       yield;
       entries += 1;
-      if (entries > mostEntries) throw new UnmeasurableTree(`it holds more than ${mostEntries} files and directories`);
+      if (entries > maxEntries) throw new UnmeasurableTree(`it holds more than ${maxEntries} files and directories`);
       if (!entry.isDirectory()) {
         if (entry.isFile() || entry.isSymbolicLink()) taken.add(factsAt(current, entry.name));
         continue;

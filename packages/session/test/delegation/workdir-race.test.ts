@@ -18,7 +18,7 @@ const writerProgram = fileURLToPath(new URL('../../../../test/support/swap-write
 
 const rounds = 5000;
 /** More are only done until both a look at the directory and a look at the link have been met. */
-const mostRounds = 200_000;
+const maxRounds = 200_000;
 
 const ids = { delegationId: 'dlg_1', sessionId: 'ses_1' };
 const report = {
@@ -71,7 +71,7 @@ describe.skipIf(!existsSync('/proc/self/fd'))('the directory of a child (skipped
       const [ready] = (await once(writer.stdout, 'data')) as [Buffer];
       expect(ready.toString()).toBe('ready\n');
       const met = { directory: 0, link: 0 };
-      for (let round = 0; round < mostRounds; round += 1) {
+      for (let round = 0; round < maxRounds; round += 1) {
         if (round >= rounds && met.directory > 0 && met.link > 0) break;
         met[writeOnce() ? 'directory' : 'link'] += 1;
         expect(readChildReport(child, ids)).toBeNull();

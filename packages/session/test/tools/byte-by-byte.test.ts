@@ -22,7 +22,7 @@ function bytesInUse(): number {
 
 const count = 256 * 1024;
 /** A buffer for each byte takes a hundred bytes and more. */
-const mostBytes = 8 * 1024 * 1024;
+const maxBytes = 8 * 1024 * 1024;
 
 /** An output of single bytes and then `end`. Before that comes, it says what is in use more than at its beginning. */
 function byteByByte(end: string, held: (bytes: number) => void): Readable {
@@ -51,7 +51,7 @@ describe('an output that comes byte by byte', () => {
       lengths.push(line.kind === 'too-long' ? -1 : line.bytes.length);
     }
     expect(lengths).toEqual([count + 1]);
-    expect(held).toBeLessThan(mostBytes);
+    expect(held).toBeLessThan(maxBytes);
   });
 
   it('costs a native tool about what it answers', async () => {
@@ -74,6 +74,6 @@ describe('an output that comes byte by byte', () => {
       deadlineMs: 100_000,
     });
     expect(await tool.call({}, recordingContext())).toMatchObject({ status: 'passed', content: 'done' });
-    expect(held).toBeLessThan(mostBytes);
+    expect(held).toBeLessThan(maxBytes);
   });
 });

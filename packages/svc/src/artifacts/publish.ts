@@ -200,7 +200,7 @@ async function publish(archive: PublishedArchive, registry: RegistryInUse, conte
   }
 }
 
-const mostRounds = 3;
+const maxRounds = 3;
 /** Some stores keep times in whole seconds, so that two uploads within one second look equally old. */
 const nextSecondMs = 1100;
 
@@ -212,7 +212,7 @@ async function bringAgain(archive: PublishedArchive, client: RegistrySource): Pr
   const { sha256, signatures } = archive;
   let missing = signatures;
   try {
-    for (let round = 1; missing.length > 0 && round <= mostRounds; round += 1) {
+    for (let round = 1; missing.length > 0 && round <= maxRounds; round += 1) {
       if (round > 1) await pause(nextSecondMs);
       for (const bundle of missing) await client.sign(sha256, bundle, 'the archive is published');
       const kept = await keptBy(client, archive);

@@ -21,7 +21,7 @@ interface SearchOptions {
 }
 
 /** What is shown of a cell that goes through a pipe, where no cell is cut for its width. */
-const longestCell = 8192;
+const maxCell = 8192;
 
 const columns: readonly Column[] = [
   { title: 'NAME', keeps: 20 },
@@ -114,7 +114,7 @@ function write(
     tags.length === 0 ? '-' : tags.join(' '),
     description,
   ]);
-  const most = context.stdout.columns ?? longestCell;
+  const most = context.stdout.columns ?? maxCell;
   const shown = cells.map((row) => row.map((cell) => inertLine(cell, most)));
   context.stdout.write(renderTable(columns, shown, context.stdout));
 }

@@ -4,7 +4,7 @@ import { Command, InvalidArgumentError } from 'commander';
 
 import { parseArtifactRef, spell } from '@svc/artifacts/store/artifact-ref.ts';
 import { registryInUse } from '@svc/artifacts/store/sources/registry-in-use.ts';
-import { isReason, longestReason } from '@svc/protocol/version-states.ts';
+import { isReason, maxReason } from '@svc/protocol/version-states.ts';
 import type { VersionState } from '@svc/protocol/registry-messages.ts';
 import type { CommandContext } from '@svc/terminal/screen/command-context.ts';
 import { exactLine, jsonLine } from '@svc/terminal/screen/shown.ts';
@@ -49,7 +49,7 @@ export function restoreCommand(context: CommandContext): Command {
 
 function stateCommand({ name, state, description }: StateCommand, context: CommandContext): Command {
   const command = new Command(name).description(description).argument('<ref>', '<name>@<version>');
-  const help = `why, in at most ${longestReason} characters: everybody who uses the version reads it`;
+  const help = `why, in at most ${maxReason} characters: everybody who uses the version reads it`;
   if (state === 'active') command.option('--reason <text>', help, reasonOf);
   else command.requiredOption('--reason <text>', help, reasonOf);
   return command
@@ -64,7 +64,7 @@ function stateCommand({ name, state, description }: StateCommand, context: Comma
 
 function reasonOf(text: string): string {
   if (isReason(text)) return text;
-  throw new InvalidArgumentError(`it must be 1 to ${longestReason} characters without control characters`);
+  throw new InvalidArgumentError(`it must be 1 to ${maxReason} characters without control characters`);
 }
 
 interface StateRun {

@@ -22,8 +22,8 @@ import { ChatPrompts } from './chat-prompts.ts';
 import type { ChatEnd, ChatSession, SentMessage } from './chat-session.ts';
 import { type CommandScope, runSlashCommand } from './slash-commands.ts';
 
-const mostInputRows = 5;
-const longestCommand = 400;
+const maxInputRows = 5;
+const maxCommand = 400;
 /** Ctrl+C twice, or Esc twice, within this time. */
 const twiceMs = 1000;
 /** A connection whose answers take longer gets fewer frames. */
@@ -236,7 +236,7 @@ export class ChatInput {
     if (typed.trim() === '') return;
     if (isCommand(typed)) {
       // Without this, the transcript would have the output of the command and not the command. Whole lines have been echoed by the terminal.
-      if (view.screen.isLive) chat.say(say`${inertLine(typed, longestCommand)}\n`);
+      if (view.screen.isLive) chat.say(say`${inertLine(typed, maxCommand)}\n`);
       return this.#do(async () => await runSlashCommand(typed, this.#scope));
     }
     const text = typed.startsWith('//') ? typed.slice(1) : typed;
@@ -286,13 +286,13 @@ export class ChatInput {
 
   #rows(): LiveRows {
     const { view } = this.#parts;
-    const { liveColumns: columns, mostLiveRows } = view.screen;
+    const { liveColumns: columns, maxLiveRows } = view.screen;
     if (this.#isLeaving) return { rows: ['  s stop   k keep it running   Esc back'], cursor: { row: 0, column: 0 } };
     const prompt = this.#prompt;
     const { asked, isSetAside } = this.#prompts;
     const label = prompt.isSearching ? '' : asked === null ? '> ' : 'answer> ';
     const above = isSetAside && !view.screen.isSmall ? [cutToWidth(setAside, columns)] : [];
-    const most = Math.min(mostInputRows, Math.max(1, mostLiveRows - 1 - above.length));
+    const most = Math.min(maxInputRows, Math.max(1, maxLiveRows - 1 - above.length));
     const { rows, cursor } = inputRows(label, prompt.layout(columns - label.length - 1, most));
     if (cursor === null) return { rows: [...above, ...rows], cursor };
     return { rows: [...above, ...rows], cursor: { ...cursor, row: cursor.row + above.length } };

@@ -21,10 +21,10 @@ import { FrameEvents, speakerOf } from './frame-events.ts';
 export type ChatEnd = 'left' | 'stopped' | 'closed' | 'lost';
 
 /** The last results, which `/show` prints whole. */
-const mostResults = 100;
-const mostHeld = 16 * 1024 * 1024;
+const maxResults = 100;
+const maxHeld = 16 * 1024 * 1024;
 /** Tasks whose message is known to have been shown. */
-const mostSaid = 1024;
+const maxSaid = 1024;
 
 /** A message that was sent from here and may wait. */
 export interface SentMessage {
@@ -267,7 +267,7 @@ export class ChatSession {
   #noteSaid(taskId: string): void {
     this.#said.add(taskId);
     const [oldest] = this.#said;
-    if (this.#said.size > mostSaid && oldest !== undefined) this.#said.delete(oldest);
+    if (this.#said.size > maxSaid && oldest !== undefined) this.#said.delete(oldest);
   }
 
   #show(events: readonly SessionEvent[]): void {
@@ -288,7 +288,7 @@ export class ChatSession {
         return;
       case 'text': {
         const { text, isCut } = this.#streamed;
-        const isRoom = text.length + event.text.length <= mostHeld;
+        const isRoom = text.length + event.text.length <= maxHeld;
         this.#streamed = isRoom && !isCut ? { text: text + event.text, isCut } : { text, isCut: true };
         return;
       }
@@ -319,7 +319,7 @@ function lastOf(results: readonly KeptResult[]): KeptResult[] {
   let held = 0;
   const tooMuch = results.findLastIndex(({ result }, index) => {
     held += result.content.length;
-    return results.length - index > mostResults || (held > mostHeld && index < results.length - 1);
+    return results.length - index > maxResults || (held > maxHeld && index < results.length - 1);
   });
   return results.slice(tooMuch + 1);
 }

@@ -42,7 +42,7 @@ import { ChatInput } from './chat-input.ts';
 import { ChatSession } from './chat-session.ts';
 import { type OwnCapsule, startCapsule } from './own-capsule.ts';
 
-const longestName = 200;
+const maxName = 200;
 
 export interface ChatOptions extends TaskFlags, TrustFlag {
   /** Whether the command line names the manifest. */
@@ -199,14 +199,14 @@ function runningHere({ cwd, home }: CommandContext, manifest: string | null): Sh
   const end = suffixOf(newest.session_id, ids);
   const since = shownMinute(newest.started_at_ms);
   const others = more.length === 0 ? say`` : say`; ${more.length} more of this folder run: svc ps lists them`;
-  return say`${inertLine(newest.name, longestName)} …${end} of this folder runs already, since ${since}: svc chat ${end} joins it, svc stop ${end} ends it${others}\n`;
+  return say`${inertLine(newest.name, maxName)} …${end} of this folder runs already, since ${since}: svc chat ${end} joins it, svc stop ${end} ends it${others}\n`;
 }
 
 /** What is talked to. A capsule of before does not say so much. */
 function titleOf(snapshot: Snapshot | null, session: string): Shown {
   if (snapshot === null) return say`${session}\n`;
   const { name, version, containment, model } = snapshot;
-  return say`${inertLine(`${name} ${version}`, longestName)} · ${containment} · ${session} · ${inertLine(model, longestName)}\n`;
+  return say`${inertLine(`${name} ${version}`, maxName)} · ${containment} · ${session} · ${inertLine(model, maxName)}\n`;
 }
 
 async function manifestOf(options: ChatOptions, context: CommandContext): Promise<ReadManifest> {

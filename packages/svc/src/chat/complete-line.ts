@@ -8,8 +8,8 @@ import type { Completion } from '@svc/terminal/keyboard/line-prompt.ts';
 import { slashCommands } from './slash-commands.ts';
 
 /** A directory may hold any number of names. */
-const mostLooked = 2000;
-const mostShown = 20;
+const maxLooked = 2000;
+const maxShown = 20;
 
 /** `/commands` at the start of a line, and `@paths` of the workdir anywhere. Names that are not plain are left out. */
 export async function completeLine(text: string, cursor: number, workdir: string | null): Promise<Completion> {
@@ -38,7 +38,7 @@ function pathsIn(workdir: string, begun: string): readonly string[] {
 
 function matching(directory: Dir, start: string): readonly string[] {
   const found: string[] = [];
-  for (let looked = 0; looked < mostLooked && found.length < mostShown; looked += 1) {
+  for (let looked = 0; looked < maxLooked && found.length < maxShown; looked += 1) {
     const entry = unlessRefused(() => directory.readSync(), null);
     if (entry === null) break;
     const { name } = entry;

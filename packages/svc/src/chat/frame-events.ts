@@ -10,11 +10,11 @@ import type { SessionEvent, ShownInput, ShownResult } from '../shown/session-eve
 import { unfenced } from '@svc/terminal/screen/shown.ts';
 
 /** A capsule has no more calls at once; of one that says so, the oldest are forgotten. */
-const mostCalls = 64;
+const maxCalls = 64;
 /** Tasks whose ends may come twice. */
-const mostFollowed = 256;
+const maxFollowed = 256;
 /** Limit in characters for results that wait for their `call_end`: a longer one is shown by itself. */
-const mostHeld = 16 * 1024 * 1024;
+const maxHeld = 16 * 1024 * 1024;
 const finalStates: ReadonlySet<string> = new Set(['completed', 'failed', 'canceled', 'rejected']);
 
 interface StartedCall extends ShownInput {
@@ -31,9 +31,9 @@ interface NamedCall {
  * connection come without events, and are shown by themselves.
  */
 export class FrameEvents {
-  readonly #started = new BoundedMap<string, StartedCall>(mostCalls);
-  readonly #results = new BoundedMap<string, DecodedArtifact>(mostCalls);
-  readonly #refused = new BoundedMap<string, string>(mostCalls);
+  readonly #started = new BoundedMap<string, StartedCall>(maxCalls);
+  readonly #results = new BoundedMap<string, DecodedArtifact>(maxCalls);
+  readonly #refused = new BoundedMap<string, string>(maxCalls);
   /** Tasks whose events come. */
   readonly #followed = new Set<string>();
   /** The question that was shown and waits. */
@@ -128,7 +128,7 @@ export class FrameEvents {
   }
 
   #follow(taskId: string): void {
-    if (this.#followed.size < mostFollowed) this.#followed.add(taskId);
+    if (this.#followed.size < maxFollowed) this.#followed.add(taskId);
   }
 
   /** A call that a cancel cut off has no `call_end`. */
@@ -148,7 +148,7 @@ export class FrameEvents {
   #artifact(frame: DecodedArtifact): readonly SessionEvent[] {
     const key = keyOf(frame.toolCallId, frame);
     const held = [...this.#results].reduce((sum, [, { content }]) => sum + content.length, frame.content.length);
-    if (this.#started.get(key) !== undefined && held <= mostHeld) {
+    if (this.#started.get(key) !== undefined && held <= maxHeld) {
       this.#results.set(key, frame);
       return [];
     }

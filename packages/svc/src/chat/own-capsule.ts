@@ -12,9 +12,9 @@ import { sayLines, type Shown } from '@svc/terminal/screen/shown.ts';
 
 /** Installing and compiling may come before the first line. */
 const startMs = 180_000;
-const longestLine = 64 * 1024;
+const maxLine = 64 * 1024;
 /** The chat repeats what the capsule says; of more than this at once, only the beginning. */
-const longestWords = 64 * 1024;
+const maxWords = 64 * 1024;
 /** What `svc run` takes at most after a signal (docs/cli.md "svc run"). */
 const endMs = 20_000;
 
@@ -46,7 +46,7 @@ export async function startCapsule(
   const child = spawn(process.execPath, command, { cwd, env, detached: true, stdio: ['ignore', 'pipe', 'pipe'] });
   together.child = child;
   child.stderr?.setEncoding('utf8').on('data', (text: string) => {
-    tell(sayLines(text.slice(0, longestWords)));
+    tell(sayLines(text.slice(0, maxWords)));
   });
   const ended = once(child, 'exit').then(([code, signal]) => (signal === null ? Number(code) : 1));
   const line = await firstLine(child, ended).finally(() => {
@@ -120,9 +120,9 @@ async function firstLine(child: ChildProcess, ended: Promise<number>): Promise<F
       reject(new Diagnostic('E-RUN-120', `the capsule for the chat did not start: ${why}`));
     });
     child.stdout?.setEncoding('utf8').on('data', (piece: string) => {
-      text += text.length > longestLine ? '' : piece;
+      text += text.length > maxLine ? '' : piece;
       const end = text.indexOf('\n');
-      if (end !== -1 || text.length > longestLine) resolve({ kind: 'line', text: text.slice(0, end) });
+      if (end !== -1 || text.length > maxLine) resolve({ kind: 'line', text: text.slice(0, end) });
     });
   });
   try {

@@ -36,7 +36,7 @@ interface SlashCommand {
   readonly run: (rest: string, scope: CommandScope) => Promise<void> | void;
 }
 
-const longestWord = 200;
+const maxWord = 200;
 const previewCharacters = 60;
 
 const commands: Readonly<Record<string, SlashCommand>> = {
@@ -91,7 +91,7 @@ export async function runSlashCommand(line: string, scope: CommandScope): Promis
   if (command === undefined) {
     const like = slashCommands.filter((each) => name !== '' && each.startsWith(`/${name.slice(0, 2)}`));
     const hint = like.length === 0 ? '/help lists them' : `did you mean ${like.join(' or ')}?`;
-    return scope.chat.say(say`there is no command /${inertLine(name, longestWord)}; ${hint}\n`);
+    return scope.chat.say(say`there is no command /${inertLine(name, maxWord)}; ${hint}\n`);
   }
   await command.run(rest.trim(), scope);
 }
@@ -135,7 +135,7 @@ async function cancelTask(rest: string, { chat, context, record }: CommandScope)
   const [id, another] = known.map(({ task }) => task).filter((task) => task.endsWith(rest.replace(/^…/, '')));
   if (id === undefined || another !== undefined)
     return chat.say(
-      say`${id === undefined ? 'no task' : 'more than one task'} ends with ${inertLine(rest, longestWord)}: /tasks lists them\n`,
+      say`${id === undefined ? 'no task' : 'more than one task'} ends with ${inertLine(rest, maxWord)}: /tasks lists them\n`,
     );
   await chat.cancel(id);
 }
@@ -165,7 +165,7 @@ function resultNamed(
   chat.say(
     kept.length === 0
       ? say`${none}\n`
-      : say`there is no ${inertLine(rest, longestWord)}: name one from ${first ?? 0} to ${kept.at(-1)?.number ?? 0}\n`,
+      : say`there is no ${inertLine(rest, maxWord)}: name one from ${first ?? 0} to ${kept.at(-1)?.number ?? 0}\n`,
   );
   return null;
 }

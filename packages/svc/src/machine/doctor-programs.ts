@@ -24,7 +24,7 @@ import { ProgressLine } from '../shown/transfer-view.ts';
 import { nextStep } from './next-step.ts';
 import { everywhere, type ProgramTrial, programTrials, trialLimits } from './program-trials.ts';
 
-const longestTrialMs = 120_000;
+const maxTrialMs = 120_000;
 const endGraceMs = 2000;
 const tailBytes = 16 * 1024;
 
@@ -161,7 +161,7 @@ async function run(
   const [stdout, stderr] = [new OutputTail(tailBytes), new OutputTail(tailBytes)];
   const [end] = await Promise.all([launched.ended, stdout.read(launched.stdout), stderr.read(launched.stderr)]);
   const [limit = null] = launched.limitsReached?.() ?? [];
-  const stopped = isLate() ? `it did not end within ${longestTrialMs / 1000} s` : limit;
+  const stopped = isLate() ? `it did not end within ${maxTrialMs / 1000} s` : limit;
   const works = !isLate() && end.kind === 'exited' && end.exitCode === 0 && shownOf(stdout) === prints.trim();
   const said = [stderr, stdout]
     .map(shownOf)
@@ -177,7 +177,7 @@ function limitTime(launched: LaunchedProcess, signal: AbortSignal): () => boolea
   const timer = setTimeout(() => {
     isLate = true;
     end();
-  }, longestTrialMs);
+  }, maxTrialMs);
   signal.addEventListener('abort', end, { once: true });
   if (signal.aborted) end();
   void launched.ended.then(() => {

@@ -17,14 +17,14 @@ interface FailedTrial {
 
 /** A path as programs name one in a message, without the marks around it. */
 const namedPath = /(?<![\w./~-])\/[\w+@-][\w.+@-]*(?:\/[\w.+@-]+)+/g;
-const mostPaths = 50;
+const maxPaths = 50;
 
 /** One sentence: the first that something was found for, the most certain first. */
 export function nextStep({ trial: { name }, end, achieved, isHidden }: FailedTrial): string {
   const { stopped, said, problems } = end;
   if (stopped !== null) return `${stopped}: try again when this machine does little else`;
   const named = said.match(namedPath) ?? [];
-  const hidden = named.slice(-mostPaths).findLast((path) => !/^\/(?:proc|sys|dev)\//.test(path) && isHidden(path));
+  const hidden = named.slice(-maxPaths).findLast((path) => !/^\/(?:proc|sys|dev)\//.test(path) && isHidden(path));
   if (hidden !== undefined) {
     return `it names ${hidden}, which it may not see: list that, or the folder of ${name} around it, in capabilities.filesystem.host_read`;
   }

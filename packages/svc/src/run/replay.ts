@@ -155,11 +155,11 @@ function values({ recorded, now }: { readonly recorded?: unknown; readonly now?:
   return `recorded ${shownValue(recorded)}, now ${shownValue(now)}`;
 }
 
-const longestValue = 120;
+const maxValue = 120;
 
 function shownValue(value: unknown): string {
   const text = JSON.stringify(value) ?? 'nothing';
-  return shortened(text, longestValue);
+  return shortened(text, maxValue);
 }
 
 /**

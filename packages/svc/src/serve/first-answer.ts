@@ -8,8 +8,8 @@ import { holdsWholeText } from '@svc/doors/core/bad-input.ts';
 import { type IntroducedCapsule, servedCapabilities } from '@svc/doors/mcp/capsule-tool.ts';
 
 /** A longer request is not answered here. */
-const longestFirst = 64 * 1024;
-const longestId = 256;
+const maxFirst = 64 * 1024;
+const maxId = 256;
 
 /** The versions that are answered here; the library answers any other. */
 const versions: ReadonlySet<unknown> = new Set(['2025-11-25', '2025-06-18', '2025-03-26', '2024-11-05']);
@@ -62,7 +62,7 @@ async function firstOf(source: Readable): Promise<Buffer> {
     const take = (piece: Buffer): void => {
       pieces.push(piece);
       length += piece.length;
-      if (piece.includes(newline) || length > longestFirst) done();
+      if (piece.includes(newline) || length > maxFirst) done();
     };
     source.on('data', take).once('end', done).once('close', done);
   });
@@ -97,7 +97,7 @@ function initializeIn(first: Buffer): Initialize | null {
 }
 
 function isId(id: unknown): id is string | number {
-  return typeof id === 'string' ? id.length <= longestId : Number.isSafeInteger(id);
+  return typeof id === 'string' ? id.length <= maxId : Number.isSafeInteger(id);
 }
 
 /** Whether its user can be asked. */

@@ -33,12 +33,12 @@ import { McpWire } from './mcp-wire.ts';
 const answerMs = 10_000;
 /** Limit for what is said to the capsule once the program has left. */
 const farewellMs = 2000;
-const longestReason = 500;
+const maxReason = 500;
 const internalError = -32_603;
 /** As at `/mcp`: the same may be asked again. */
 const busy = -32_000;
 /** Messages of the program on their way to a capsule that is slow to take them, and their bytes together. */
-const [mostWaiting, mostWaitingBytes] = [1024, 64 * 1024 * 1024];
+const [maxWaiting, maxWaitingBytes] = [1024, 64 * 1024 * 1024];
 
 /**
  * Until standard input ends: what is still asked is taken back then, and the session runs on. Throws as `svc watch` does where there is no such session,
@@ -159,7 +159,7 @@ class Bridge {
 
   /** Whether what the program has sent is more than may wait for the capsule. A slow one must not have it pile up here. */
   get #isFull(): boolean {
-    return this.#waiting >= mostWaiting || this.#waitingBytes + this.#wire.bytesAtHand > mostWaitingBytes;
+    return this.#waiting >= maxWaiting || this.#waitingBytes + this.#wire.bytesAtHand > maxWaitingBytes;
   }
 
   #ask(message: JSONRPCRequest): void {
@@ -254,7 +254,5 @@ function reasonOf(error: unknown): string {
   const { text } = error.data;
   const body = typeof text === 'string' ? asJsonObject(parseJson(text)) : null;
   const said = asJsonObject(body?.['error'])?.['message'] ?? body?.['message'];
-  return typeof said === 'string'
-    ? said.slice(0, longestReason).toWellFormed()
-    : `the capsule answered ${error.status}`;
+  return typeof said === 'string' ? said.slice(0, maxReason).toWellFormed() : `the capsule answered ${error.status}`;
 }

@@ -3,9 +3,9 @@
 const lineFeed = 0x0a;
 
 /** Bytes of a message that a client sends in a line, without the end of that line. */
-export const longestMessage = 10 * 1024 * 1024;
+export const maxMessage = 10 * 1024 * 1024;
 /** Why a longer one is refused. */
-export const tooLong = `a message must have at most ${longestMessage} bytes`;
+export const tooLong = `a message must have at most ${maxMessage} bytes`;
 
 /** A line without its end; `too-long` once for each that was longer than it may be, and whose text is dropped. */
 export type ReadLine = Buffer | 'too-long';

@@ -16,14 +16,14 @@ import { readMessage } from '@svc/doors/mcp/read-message.ts';
 import type { CommandContext } from '@svc/terminal/screen/command-context.ts';
 import type { Output } from '@svc/terminal/screen/output.ts';
 import { jsonLine, say } from '@svc/terminal/screen/shown.ts';
-import { Lines, longestMessage, tooLong } from './lines.ts';
+import { Lines, maxMessage, tooLong } from './lines.ts';
 import { OpenRequests } from './open-requests.ts';
 
 const invalidRequest = -32_600;
 /** As at `/mcp`: the same may be asked again (docs/doors.md "MCP"). */
 const busy = -32_000;
 /** Characters that the client has not taken. Beyond, nothing more is read of one that does not read either, and it is notified of nothing. */
-const mostUntaken = 16 * 1024 * 1024;
+const maxUntaken = 16 * 1024 * 1024;
 
 /**
  * The client at the other end. A line of more than 10 MiB, one that is no JSON or no message, and a request beyond those that may wait have an error for
@@ -36,7 +36,7 @@ export class McpWire implements Transport {
   readonly #input: Readable;
   readonly #output: Output;
   readonly #stderr: Output;
-  readonly #lines = new Lines(longestMessage);
+  readonly #lines = new Lines(maxMessage);
   readonly #open = new OpenRequests();
   /** The request that has had its answer from others; null once that of the library has been passed over, or where none has. */
   #answeredId: RequestId | null;
@@ -74,7 +74,7 @@ export class McpWire implements Transport {
         return;
       }
     }
-    if (isJSONRPCNotification(message) && this.#untaken > mostUntaken)
+    if (isJSONRPCNotification(message) && this.#untaken > maxUntaken)
       return this.sayDropped('the client does not read');
     this.#write(message);
   }
@@ -118,7 +118,7 @@ export class McpWire implements Transport {
     for (const line of this.#lines.read(bytes)) {
       if (line === 'too-long') this.#refuse(null, invalidRequest, tooLong);
       else await this.#take(line);
-      if (this.#untaken > mostUntaken) await new Promise<void>((resolve) => (this.#onTaken = resolve));
+      if (this.#untaken > maxUntaken) await new Promise<void>((resolve) => (this.#onTaken = resolve));
       if (this.#isClosed) return;
     }
   }

@@ -3,9 +3,9 @@
 type RequestId = string | number;
 
 /** Limit for one client. A session that is joined has 256 streams for it: some stay free, through which answers to its questions come. */
-const mostOpen = 240;
+const maxOpen = 240;
 /** Limit for the messages that brought them, together. */
-const mostOpenBytes = 64 * 1024 * 1024;
+const maxOpenBytes = 64 * 1024 * 1024;
 
 /** Why a request is refused. `isBusy`: the same one may be taken later. */
 export interface Refused {
@@ -23,11 +23,11 @@ export class OpenRequests {
     if (this.#bytes.has(id)) {
       return { isBusy: false, why: 'Invalid Request: a request with this id waits for its answer already' };
     }
-    if (this.#bytes.size >= mostOpen) {
-      return { isBusy: true, why: `${mostOpen} requests wait for their answers already` };
+    if (this.#bytes.size >= maxOpen) {
+      return { isBusy: true, why: `${maxOpen} requests wait for their answers already` };
     }
-    if (this.#together + bytes > mostOpenBytes) {
-      return { isBusy: true, why: `the requests that wait for their answers may have ${mostOpenBytes} bytes together` };
+    if (this.#together + bytes > maxOpenBytes) {
+      return { isBusy: true, why: `the requests that wait for their answers may have ${maxOpenBytes} bytes together` };
     }
     this.#bytes.set(id, bytes);
     this.#together += bytes;

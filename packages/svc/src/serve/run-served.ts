@@ -37,7 +37,7 @@ interface ServedRun {
 }
 
 /** A client may give several tasks at once; a manifest may allow more. */
-const mostWaiting = 16;
+const maxWaiting = 16;
 
 /**
  * Runs until standard input ends, the client is lost, a signal comes, or the session ends; the exit code. It begins without a task. Rejects where the capsule cannot be
@@ -97,7 +97,7 @@ export async function runServed(options: ServedOptions, context: CommandContext,
 
 function stayingUp(manifest: CapsuleManifest): CapsuleManifest {
   const { lifecycle } = manifest;
-  const queueDepth = Math.max(mostWaiting, lifecycle.queue_depth);
+  const queueDepth = Math.max(maxWaiting, lifecycle.queue_depth);
   return {
     ...manifest,
     lifecycle: { ...lifecycle, task_acceptance: 'queue', queue_depth: queueDepth, after_task: 'sleep' },

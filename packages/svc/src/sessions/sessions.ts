@@ -49,14 +49,14 @@ const columns: readonly Column[] = [
   { title: 'TASK', keeps: 4 },
 ];
 
-const mostShown = 20;
+const maxShown = 20;
 const failures: ReadonlySet<string> = new Set(['failed', 'trapped', 'crashed']);
 
 /** `svc sessions`: all that run as this user, and those of this workspace that have ended, newest first. */
 export function sessionsCommand(context: CommandContext): Command {
   return new Command('sessions')
     .description('List running and ended sessions.')
-    .option('--all', `list all of them, not the newest ${mostShown}`)
+    .option('--all', `list all of them, not the newest ${maxShown}`)
     .option('--failed', 'only those that failed, were trapped or crashed')
     .option('--since <age>', 'only those that began within this time: 30m, 12h, 2d, 1w')
     .option(manifestFlag, manifestHelp, './svc.yaml')
@@ -91,7 +91,7 @@ function sessionsFor(
   options: SessionsOptions,
 ): { readonly listed: readonly ListedSession[]; readonly more: number } {
   const from = options.since === undefined ? 0 : systemClock.now() - ageOf('--since', options.since);
-  const most = options.all === true ? Infinity : mostShown;
+  const most = options.all === true ? Infinity : maxShown;
   const candidates = newestFirst(context, options).filter(({ startedMs }) => startedMs >= from);
   const listed: ListedSession[] = [];
   for (const [index, candidate] of candidates.entries()) {

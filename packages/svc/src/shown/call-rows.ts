@@ -11,15 +11,15 @@ import type { ShownInput, ShownResult } from './session-event.ts';
 import { cutOf, type CutOutput, isNotice } from './cut-output.ts';
 
 /** Limit for the name of a tool. */
-const longestName = 100;
+const maxName = 100;
 /** Limit for an argument in a row. */
-const longestAbout = 4096;
+const maxAbout = 4096;
 /** The last lines of what a command wrote. */
-const mostOutputLines = 5;
-const mostNotes = 3;
-const mostChangedLines = 20;
+const maxOutputLines = 5;
+const maxNotes = 3;
+const maxChangedLines = 20;
 /** No line is looked at any further. */
-const longestLine = 2000;
+const maxLine = 2000;
 const gap = '  ';
 const fewestCells = 8;
 
@@ -34,10 +34,9 @@ export interface ShownCall {
 /** `input` as the model gave it. */
 export function shownCall(name: string, { input, digits }: ShownInput): ShownCall {
   const values = typeof input === 'object' && input !== null ? (input as Readonly<Record<string, unknown>>) : {};
-  const shownName = exact(inertLine(name, longestName));
+  const shownName = exact(inertLine(name, maxName));
   const { command, path } = values;
-  if (name === 'svc-tool-editor' && typeof path === 'string')
-    return editorCall(values, exact(path.slice(0, longestAbout)));
+  if (name === 'svc-tool-editor' && typeof path === 'string') return editorCall(values, exact(path.slice(0, maxAbout)));
   const keys = Object.keys(values);
   if (keys.length === 1 && typeof command === 'string') {
     const line = isShell(name) ? command : `${name} ${command}`;
@@ -59,7 +58,7 @@ function editorCall(values: Readonly<Record<string, unknown>>, path: string): Sh
     default:
       return {
         mark: '*',
-        about: `${exact(text('command').slice(0, longestName))} ${path}`,
+        about: `${exact(text('command').slice(0, maxName))} ${path}`,
         changes: null,
       };
   }
@@ -67,8 +66,8 @@ function editorCall(values: Readonly<Record<string, unknown>>, path: string): Sh
 
 /** One line in which everything that could pass for something else is spelt. */
 function spelt(text: string): string {
-  const shown = exact(text.slice(0, longestAbout).replaceAll('\n', '\\n').replaceAll('\t', '\\t'));
-  return text.length > longestAbout ? `${shown}…` : shown;
+  const shown = exact(text.slice(0, maxAbout).replaceAll('\n', '\\n').replaceAll('\t', '\\t'));
+  return text.length > maxAbout ? `${shown}…` : shown;
 }
 
 function jsonOf(input: unknown, digits: Digits | undefined): string {
@@ -142,22 +141,22 @@ const nothing: CallBody = { lines: [], more: 0, isMoreBefore: false, cut: null, 
  */
 export function callBody({ mark, changes }: ShownCall, result: ShownResult, written: WrittenLines = null): CallBody {
   const hasFailed = result.isError || result.isRefused;
-  if (changes !== null && !hasFailed) return firstOf(changes.lines, mostChangedLines);
+  if (changes !== null && !hasFailed) return firstOf(changes.lines, maxChangedLines);
   if (mark === '$') return outputBody(result, written);
   if (!hasFailed) return nothing;
   return firstOf(
     linesOf(result.content).filter((line) => line.trim() !== ''),
-    mostOutputLines,
+    maxOutputLines,
   );
 }
 
 function outputBody(result: ShownResult, written: WrittenLines): CallBody {
   const cutOutput = cutOf(result);
-  if (cutOutput === null) return lastOf(outputLines(result.content), mostOutputLines);
+  if (cutOutput === null) return lastOf(outputLines(result.content), maxOutputLines);
   const lines = outputLines(result.content);
   if (written === null) {
     const told = lines.filter((line) => !isNotice(line));
-    return { ...lastOf(told, mostOutputLines), cut: cutOutput, isEnd: false };
+    return { ...lastOf(told, maxOutputLines), cut: cutOutput, isEnd: false };
   }
   const shown = [...written, ...notesBehind(lines).filter((note) => !written.includes(note))];
   return { ...nothing, lines: shown.map(cut), cut: cutOutput };
@@ -166,7 +165,7 @@ function outputBody(result: ShownResult, written: WrittenLines): CallBody {
 /** What `svc` says of the command behind an output that it cut, such as a limit that was reached. */
 function notesBehind(lines: readonly string[]): readonly string[] {
   const last = lines.findLastIndex((line) => isNotice(line) || !/^\[.*\]$/.test(line));
-  return lines.slice(last + 1).slice(-mostNotes);
+  return lines.slice(last + 1).slice(-maxNotes);
 }
 
 function firstOf(lines: readonly string[], most: number): CallBody {
@@ -178,7 +177,7 @@ function lastOf(lines: readonly string[], most: number): CallBody {
 }
 
 function cut(line: string): string {
-  return shortened(line, longestLine);
+  return shortened(line, maxLine);
 }
 
 function linesOf(text: string): string[] {

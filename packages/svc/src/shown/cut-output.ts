@@ -3,10 +3,10 @@
 import type { ShownResult } from './session-event.ts';
 
 /** Limit for calls that run at once; the output of further ones is not kept. */
-const mostCalls = 256;
-const mostLines = 5;
+const maxCalls = 256;
+const maxLines = 5;
 /** Limit for a line; a longer one keeps its end. */
-const longestLine = 2000;
+const maxLine = 2000;
 const cutMark = '…';
 
 /** Whether the logs of the session have all of an output that was cut. */
@@ -46,10 +46,10 @@ export class LastLines {
   add(callId: string | null, text: string, leftOutBytes: number): void {
     if (callId === null || text === '') return;
     const before = this.#lines.get(callId);
-    if (before === undefined && this.#lines.size >= mostCalls) return;
+    if (before === undefined && this.#lines.size >= maxCalls) return;
     const [first = '', ...more] = text.split('\n');
     const joined = leftOutBytes > 0 ? [`${cutMark}${first}`] : withMore(before ?? [''], first);
-    this.#lines.set(callId, [...joined, ...more].slice(-mostLines - 1).map(endOf));
+    this.#lines.set(callId, [...joined, ...more].slice(-maxLines - 1).map(endOf));
   }
 
   /** The lines of a call that has ended, which are forgotten with it; null where none are known. */
@@ -57,7 +57,7 @@ export class LastLines {
     const lines = this.#lines.get(callId ?? '');
     if (callId !== null) this.#lines.delete(callId);
     if (lines === undefined) return null;
-    return (lines.at(-1) === '' ? lines.slice(0, -1) : lines).slice(-mostLines);
+    return (lines.at(-1) === '' ? lines.slice(0, -1) : lines).slice(-maxLines);
   }
 
   /** What is left of calls that have no end. */
@@ -71,5 +71,5 @@ function withMore(lines: readonly string[], text: string): readonly string[] {
 }
 
 function endOf(line: string): string {
-  return line.length > longestLine ? `${cutMark}${line.slice(1 - longestLine)}` : line;
+  return line.length > maxLine ? `${cutMark}${line.slice(1 - maxLine)}` : line;
 }

@@ -143,7 +143,7 @@ the capsule closed its stream
 describe('stdout that holds back', () => {
   it('keeps the rest of the stream where it is', async () => {
     const frame = Buffer.from(`id: 1\nevent: text\ndata: {"id":"t","text":"${'x'.repeat(1000)}","final":false}\n\n`);
-    let mostWaiting = 0;
+    let maxWaiting = 0;
     let written = 0;
     const stdout = new Writable({
       highWaterMark: 4000,
@@ -154,7 +154,7 @@ describe('stdout that holds back', () => {
     });
     function* frames(): Generator<Buffer> {
       for (let count = 0; count < 1000; count += 1) {
-        mostWaiting = Math.max(mostWaiting, stdout.writableLength);
+        maxWaiting = Math.max(maxWaiting, stdout.writableLength);
         yield frame;
       }
     }
@@ -163,7 +163,7 @@ describe('stdout that holds back', () => {
     stdout.end();
     await once(stdout, 'finish');
     expect(written).toBe(1_000_001);
-    expect(mostWaiting).toBeLessThanOrEqual(5000);
+    expect(maxWaiting).toBeLessThanOrEqual(5000);
   });
 
   it.each([

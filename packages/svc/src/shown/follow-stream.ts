@@ -9,7 +9,7 @@ import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import { isCoded } from '@svc/kit/diagnostics/system-reason.ts';
 import { type EventId, parseLastEventId } from '@svc/protocol/frames.ts';
 import type { ReceivedFrame } from '@svc/protocol/frame-reader.ts';
-import { mostFrameValues } from '@svc/protocol/decode-frame.ts';
+import { maxFrameValues } from '@svc/protocol/decode-frame.ts';
 import { parseJsonText } from '@svc/protocol/json-text.ts';
 import { type ApproachedCapsule, doorOf } from '@svc/record/running/approach-capsule.ts';
 import { streamFaultOf } from '@svc/record/running/capsule-faults.ts';
@@ -135,5 +135,5 @@ export function renderFrameJson({ id, event, data }: ReceivedFrame): Shown {
 
 function jsonOnOneLine(data: string): string {
   // In JSON a line feed stands between tokens only: inside a string it is escaped.
-  return parseJsonText(data, mostFrameValues).kind === 'json' ? data.replaceAll('\n', ' ') : JSON.stringify(data);
+  return parseJsonText(data, maxFrameValues).kind === 'json' ? data.replaceAll('\n', ' ') : JSON.stringify(data);
 }

@@ -20,7 +20,7 @@ import { inputRows } from './input-rows.ts';
 import type { ShownResult } from './session-event.ts';
 import { SessionView } from './session-view.ts';
 
-const mostInputRows = 5;
+const maxInputRows = 5;
 
 /**
  * Shows the work of this process's session below what `svc run` prints. Where standard input is the terminal too, keys are read: a line answers the question
@@ -199,8 +199,8 @@ export class RunView {
     if (this.#keyboard === null || this.#view === null) return null;
     const isAsked = this.#view.question !== null;
     if (!isAsked && this.#editor.isEmpty) return null;
-    const { liveColumns: columns, mostLiveRows } = this.#view.screen;
-    const most = Math.min(mostInputRows, Math.max(1, mostLiveRows - 1));
+    const { liveColumns: columns, maxLiveRows } = this.#view.screen;
+    const most = Math.min(maxInputRows, Math.max(1, maxLiveRows - 1));
     return inputRows(isAsked ? 'answer> ' : '> ', this.#editor.layout(columns - (isAsked ? 9 : 3), most));
   }
 }

@@ -12,14 +12,14 @@ const asciiSpinner = ['-', '\\', '|', '/'];
 const spinMs = 125;
 /** After so long without a sign of life, the row says that svc waits for the model. */
 const silenceMs = 10_000;
-const longestCall = 40;
+const maxCall = 40;
 /** Limit for the output of a command: a row has no more room. */
-const longestLine = 500;
+const maxLine = 500;
 const separator = ' · ';
 /** A shorter text would say nothing. */
 const fewestCells = 8;
 /** Limit for running calls, and for waiting tasks. */
-const mostCounted = 1000;
+const maxCounted = 1000;
 
 interface RunningCall {
   readonly about: string;
@@ -70,7 +70,7 @@ export class SessionStatus {
     this.#lastHeardMs = this.#nowMs();
     switch (event.kind) {
       case 'said':
-        if (event.waiting > 0 && this.#waiting.size < mostCounted) this.#waiting.add(event.taskId);
+        if (event.waiting > 0 && this.#waiting.size < maxCounted) this.#waiting.add(event.taskId);
         return;
       case 'task-started':
         return this.#begin(event.taskId);
@@ -81,9 +81,9 @@ export class SessionStatus {
         return;
       case 'call':
         this.#isModelAsked = false;
-        if (event.callId !== null && this.#running.size < mostCounted)
+        if (event.callId !== null && this.#running.size < maxCounted)
           this.#running.set(event.callId, {
-            about: cutInMiddle(shownCall(event.name, event).about, longestCall),
+            about: cutInMiddle(shownCall(event.name, event).about, maxCall),
             lastLine: '',
           });
         return;
@@ -189,7 +189,7 @@ export class SessionStatus {
 /** The last state of a line that is written over and over, as a progress bar is. */
 function lastLineOf(text: string): string {
   const lines = text.split(/[\r\n]+/);
-  return inertLine(lines.findLast((line) => line.trim() !== '') ?? '', longestLine);
+  return inertLine(lines.findLast((line) => line.trim() !== '') ?? '', maxLine);
 }
 
 function waitingOf(count: number): string {

@@ -18,12 +18,12 @@ import type { SessionEvent, ShownResult } from './session-event.ts';
 import { SessionStatus } from './session-status.ts';
 import { Transcript } from './transcript.ts';
 
-const longestReason = 400;
+const maxReason = 400;
 /** Calls that run, and messages that wait; of more, and of longer ones, less is shown at their end. */
-const mostKept = 256;
-const longestKept = 400;
+const maxKept = 256;
+const maxRowLength = 400;
 /** Limit for what a person said. */
-const mostSaidLines = 10;
+const maxSaidLines = 10;
 /** A spinner turns, and seconds pass. */
 const tickMs = 125;
 /** Where nothing is drawn twice, what goes on for long is said again this often. */
@@ -93,7 +93,7 @@ export class SessionView {
 
   /** The person answers a question here, so that its end is not shown as somebody else's. Called before the answer is given. */
   answering({ taskId, waitId }: QuestionName): void {
-    if (this.#answered.size < mostKept) this.#answered.add(`${taskId} ${waitId}`);
+    if (this.#answered.size < maxKept) this.#answered.add(`${taskId} ${waitId}`);
   }
 
   /** The task that runs; null between tasks. */
@@ -195,7 +195,7 @@ export class SessionView {
       case 'result':
         return this.#result(event.result);
       case 'shown-by-hook':
-        this.#own(say`* ${inertLine(event.name, longestReason)}`);
+        this.#own(say`* ${inertLine(event.name, maxReason)}`);
         return this.#transcript.aside(event.content);
       case 'retry':
         return this.#retry(event);
@@ -225,7 +225,7 @@ export class SessionView {
     const isTold = this.#isRetryTold;
     this.#isRetryTold = wait !== null;
     if (wait === null && isTold) return;
-    const why = inertLine(reason, longestReason);
+    const why = inertLine(reason, maxReason);
     if (wait === null) return this.#own(say`! asking the model again: ${why}`, 'yellow');
     const seconds = Math.max(1, Math.ceil(wait.waitMs / 1000));
     this.#own(say`! ${why}: again in ${seconds} s (${wait.attempt} of ${wait.of})`, 'yellow');
@@ -249,24 +249,24 @@ export class SessionView {
     const lines = inert(text.slice(0, 64 * 1024))
       .replace(/\n+$/, '')
       .split('\n');
-    const shown = lines.slice(0, mostSaidLines);
+    const shown = lines.slice(0, maxSaidLines);
     const more = lines.length - shown.length;
     const from = by === 'user' ? '' : by === 'peer' ? '[another capsule] ' : endOf(text);
     const rows = shown.map((line, index) => `${index === 0 ? `> ${from}` : '  '}${exact(line)}`);
     if (more > 0) rows.push(`  … ${linesText(more)} more`);
     const isWaiting = waiting > 0;
     if (isWaiting) {
-      const row = cutToWidth(rows[0] ?? '', longestKept);
-      if (this.#waiting.size < mostKept) this.#waiting.set(taskId, lines.length > 1 ? `${row} …` : row);
+      const row = cutToWidth(rows[0] ?? '', maxRowLength);
+      if (this.#waiting.size < maxKept) this.#waiting.set(taskId, lines.length > 1 ? `${row} …` : row);
       rows.push(`  waiting (${ordinal(waiting)})`);
     }
     this.#own(Shown.cleaned(rows.join('\n')), by === 'user' ? 'bold' : 'none', isWaiting);
   }
 
   #began({ callId, name, ...given }: Extract<SessionEvent, { readonly kind: 'call' }>): void {
-    if (callId === null || name === questionTool || this.#calls.size >= mostKept) return;
+    if (callId === null || name === questionTool || this.#calls.size >= maxKept) return;
     const { mark, about } = shownCall(name, given);
-    this.#calls.set(callId, cutInMiddle(`${mark} ${about}`, longestKept));
+    this.#calls.set(callId, cutInMiddle(`${mark} ${about}`, maxRowLength));
   }
 
   #result(result: ShownResult): void {
@@ -309,7 +309,7 @@ export class SessionView {
         return this.#own(say`- canceled${took}${turns}${tokens}`);
       default:
         return this.#own(
-          say`✗ ${inertLine(state, longestReason)}${took}${turns}${tokens}${reason === null ? '' : `: ${inertLine(reason, longestReason)}`}`,
+          say`✗ ${inertLine(state, maxReason)}${took}${turns}${tokens}${reason === null ? '' : `: ${inertLine(reason, maxReason)}`}`,
           'red',
         );
     }

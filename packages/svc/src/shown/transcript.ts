@@ -13,7 +13,7 @@ import { MarkdownColours } from './markdown-colours.ts';
 export type QuoteKind = 'text' | 'thinking';
 
 /** So much text may wait for the next frame to be laid out as one piece. */
-const mostWaiting = 16 * 1024;
+const maxWaiting = 16 * 1024;
 
 /**
  * Rows of `svc`, and text of others behind the gutter, in the order in which they come. A row goes to the screen when it is whole; the one that text
@@ -73,7 +73,7 @@ export class Transcript {
     if (this.#quoted !== kind) this.endQuote();
     this.#quoted = kind;
     this.#waiting += piece;
-    if (!this.#screen.isLive || this.#waiting.length > mostWaiting) this.layOut();
+    if (!this.#screen.isLive || this.#waiting.length > maxWaiting) this.layOut();
   }
 
   /** Hands what has come of a text to the screen: to be called before a frame is drawn. */

@@ -12,7 +12,7 @@ import type { Page } from '@svc/terminal/screen/page.ts';
 import { exact, joined, say, Shown, unfenced } from '@svc/terminal/screen/shown.ts';
 
 const taskIdTail = 8;
-const longestName = 100;
+const maxName = 100;
 
 /**
  * What `svc watch` prints of the frames of one connection (D1 "`svc watch` behaviour"). It prints every frame it is given: ids repeat
@@ -92,7 +92,7 @@ export function renderNotice(received: ReceivedFrame): Shown | null {
 }
 
 function label(words: readonly string[]): Shown {
-  const shown = words.map((word) => inertLine(word, longestName)).filter((word) => word !== '');
+  const shown = words.map((word) => inertLine(word, maxName)).filter((word) => word !== '');
   return say`[${shown.join(' ')}]`;
 }
 
@@ -101,7 +101,7 @@ const usualName = /^[\w:.@/+-]*$/;
 const likeTaskId = new RegExp(`^[0-9a-f]{${taskIdTail}}$`);
 
 function shownName(name: string): string {
-  return usualName.test(name) && !likeTaskId.test(name) ? name : JSON.stringify(inertLine(name, longestName));
+  return usualName.test(name) && !likeTaskId.test(name) ? name : JSON.stringify(inertLine(name, maxName));
 }
 
 /** So that no further line of a message passes for a line of its own. */

@@ -29,10 +29,10 @@ const lockName = '.history.cutting';
 const staleLockMs = 60_000;
 
 /** Only the end of a longer file is read. */
-const mostRead = 4 * 1024 * 1024;
+const maxRead = 4 * 1024 * 1024;
 /** What is left of a file that is cut. */
-const mostKept = 1024 * 1024;
-export const mostEntries = 1000;
+const maxKept = 1024 * 1024;
+export const maxEntries = 1000;
 /** A file is cut when it has so many lines more: that writes all of it anew. */
 const slack = 100;
 
@@ -81,7 +81,7 @@ export class HistoryFile {
     try {
       const { lines, isWhole } = endOf(file);
       const texts = lines.map(textOf).filter((text) => text !== null);
-      this.#lines = isWhole ? lines.length : mostEntries + slack;
+      this.#lines = isWhole ? lines.length : maxEntries + slack;
       const broken = lines.length - texts.length;
       if (!isWhole) return { texts, warning: warning('~/.svc/history is longer than 4 MiB: only its end was read') };
       return { texts, warning: broken === 0 ? null : warning(`~/.svc/history has lines that are no texts: ${broken}`) };
@@ -102,7 +102,7 @@ export class HistoryFile {
         closeSync(file);
       }
     }
-    if (this.#lines >= mostEntries + slack) this.#cut(directory);
+    if (this.#lines >= maxEntries + slack) this.#cut(directory);
   }
 
   /** Leaves the newest texts. Another program that is at it makes this one let it be. */
@@ -146,9 +146,9 @@ export function eachOnce(texts: readonly string[]): string[] {
 }
 
 function newestOf(lines: readonly string[]): readonly string[] {
-  const newest = eachOnce(lines.filter((line) => textOf(line) !== null)).slice(-mostEntries);
+  const newest = eachOnce(lines.filter((line) => textOf(line) !== null)).slice(-maxEntries);
   let bytes = 0;
-  const first = newest.findLastIndex((line) => (bytes += Buffer.byteLength(line) + 1) > mostKept);
+  const first = newest.findLastIndex((line) => (bytes += Buffer.byteLength(line) + 1) > maxKept);
   return newest.slice(first + 1);
 }
 
@@ -165,10 +165,10 @@ function textOf(line: string): string | null {
 /** The whole lines at the end of a file, and the place behind them. */
 function endOf(file: number): { readonly lines: string[]; readonly isWhole: boolean; readonly end: number } {
   const { size } = fstatSync(file);
-  const start = Math.max(0, size - mostRead);
+  const start = Math.max(0, size - maxRead);
   const parts: Buffer[] = [];
   let read = start;
-  for (let part = readFrom(file, read); part.length > 0 && read - start <= mostRead; part = readFrom(file, read)) {
+  for (let part = readFrom(file, read); part.length > 0 && read - start <= maxRead; part = readFrom(file, read)) {
     parts.push(part);
     read += part.length;
   }

@@ -1,7 +1,7 @@
 /** Remembers what was typed, in this chat and in those before it. */
 
 import type { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
-import { eachOnce, HistoryFile, mostEntries } from './history-file.ts';
+import { eachOnce, HistoryFile, maxEntries } from './history-file.ts';
 
 interface HistoryOptions {
   /** False with `--no-history`: nothing is read or written, and what was typed is forgotten with the chat. */
@@ -9,9 +9,9 @@ interface HistoryOptions {
 }
 
 /** A longer text is remembered until the chat ends, and not kept. */
-const longestKept = 64 * 1024;
+const maxKept = 64 * 1024;
 /** In characters, of all that is remembered. */
-const mostRemembered = 16 * 1024 * 1024;
+const maxRemembered = 16 * 1024 * 1024;
 
 /** Texts in the order in which they were typed, each once, at the place of its last use; and a place among them. */
 export class History {
@@ -32,7 +32,7 @@ export class History {
     if (!isKept) return { history: new History(null, []), warning: null };
     const file = new HistoryFile(home);
     const { texts, warning } = file.read();
-    return { history: new History(file, eachOnce(texts).slice(-mostEntries)), warning };
+    return { history: new History(file, eachOnce(texts).slice(-maxEntries)), warning };
   }
 
   /**
@@ -43,10 +43,10 @@ export class History {
     this.restart();
     if (text === '' || /^\s/.test(text)) return null;
     const isRepeated = this.#texts.at(-1) === text;
-    this.#texts = eachOnce([...this.#texts, text]).slice(-mostEntries);
-    for (let length = this.#length(); length > mostRemembered; length = this.#length()) this.#texts.shift();
+    this.#texts = eachOnce([...this.#texts, text]).slice(-maxEntries);
+    for (let length = this.#length(); length > maxRemembered; length = this.#length()) this.#texts.shift();
     this.restart();
-    if (isRepeated || text.length > longestKept) return null;
+    if (isRepeated || text.length > maxKept) return null;
     const warning = this.#file?.add(text) ?? null;
     if (warning !== null) this.#file = null;
     return warning;

@@ -6,7 +6,7 @@ import { keyOfSequence } from './key-sequences.ts';
 export type { Key, KeyName } from './key.ts';
 
 /** The most of a text or a paste that is held back. A longer one is delivered in pieces of this length. */
-const longestPiece = 1024 * 1024;
+const maxPiece = 1024 * 1024;
 const endOfPaste = '\u001B[201~';
 
 /** Characters that end typed text. Line ends and tabs are not among them: they may belong to a paste that is not marked as one. */
@@ -92,7 +92,7 @@ export class KeyReader {
 
   #extendRun(text: string, keys: Key[]): void {
     this.#run += text;
-    while (this.#run.length > longestPiece) {
+    while (this.#run.length > maxPiece) {
       const piece = cutPiece(this.#run);
       this.#run = this.#run.slice(piece.length);
       this.#runIsPaste = true;
@@ -183,7 +183,7 @@ export class KeyReader {
   #takeInSequence(character: string, kind: 'csi' | 'ss3', keys: Key[]): boolean {
     if (character >= ' ' && character <= '?') {
       // Longer parameters stand for no key, with any last character.
-      if (this.#parameters.length < mostParameters) this.#parameters += character;
+      if (this.#parameters.length < maxParameters) this.#parameters += character;
       return true;
     }
     const isAfterEscape = this.#isAfterEscape;
@@ -209,7 +209,7 @@ export class KeyReader {
   }
 }
 
-const mostParameters = 64;
+const maxParameters = 64;
 
 /** How long, in milliseconds, the reader waits for more: behind a text, behind an escape, and in the middle of a paste. */
 const patience = { text: 5, sequence: 30, paste: 1000 };
@@ -240,12 +240,12 @@ class Paste {
   }
 
   #deliver(keys: Key[]): void {
-    while (this.#after !== null && this.#after.length > longestPiece) {
+    while (this.#after !== null && this.#after.length > maxPiece) {
       const piece = cutPiece(this.#after);
       this.#body += piece;
       this.#after = this.#after.slice(piece.length);
     }
-    while (this.#body.length > longestPiece) {
+    while (this.#body.length > maxPiece) {
       const piece = cutPiece(this.#body);
       this.#body = this.#body.slice(piece.length);
       keys.push(pasteOf(piece));
@@ -275,8 +275,8 @@ function startOfMark(text: string): number {
 
 /** Returns the longest piece that can be delivered. It never ends with the first half of a character. */
 function cutPiece(text: string): string {
-  const last = text.charCodeAt(longestPiece - 1);
-  return text.slice(0, last >= 0xd800 && last <= 0xdbff ? longestPiece - 1 : longestPiece);
+  const last = text.charCodeAt(maxPiece - 1);
+  return text.slice(0, last >= 0xd800 && last <= 0xdbff ? maxPiece - 1 : maxPiece);
 }
 
 function pasteOf(text: string): Key {

@@ -41,10 +41,10 @@ export function keyOfSequence(sequence: Sequence): Key | 'start of paste' | null
 }
 
 function positionAt(row: number, column: number): Key | null {
-  return row <= mostCells && column <= mostCells ? { kind: 'cursor-position', row, column } : null;
+  return row <= maxCells && column <= maxCells ? { kind: 'cursor-position', row, column } : null;
 }
 
-const mostCells = 65_535;
+const maxCells = 65_535;
 
 const csiLetters: Readonly<Record<string, NamedKey>> = {
   A: 'up',

@@ -18,12 +18,12 @@ export type Edit =
   | 'full';
 
 /** UTF-8. */
-const mostBytes = 1024 * 1024;
+const maxBytes = 1024 * 1024;
 /** A longer paste is shown as a label. */
-const mostLines = 10;
-const mostInline = 4096;
+const maxLines = 10;
+const maxInline = 4096;
 /** Each key takes time in proportion to what is shown as text. A longer text is shown as one label, and so are further pastes. */
-const mostEdited = 16 * 1024;
+const maxEdited = 16 * 1024;
 
 /**
  * The text that a person writes. It may have several lines; a long paste in it is one unit. What comes in is made harmless (`inert`)
@@ -42,7 +42,7 @@ export class LineEditor {
   press(key: Key): Edit {
     switch (key.kind) {
       case 'text':
-        return this.#passing(key.text.length > mostInline ? this.#insertPaste(key.text) : this.insert(key.text));
+        return this.#passing(key.text.length > maxInline ? this.#insertPaste(key.text) : this.insert(key.text));
       case 'paste':
         return this.#passing(this.#insertPaste(key.text));
       case 'cursor-position':
@@ -70,10 +70,10 @@ export class LineEditor {
   set(text: string): void {
     this.#passing('changed');
     this.#pastes = 0;
-    const bytes = Buffer.from(inert(text.slice(0, mostBytes)));
+    const bytes = Buffer.from(inert(text.slice(0, maxBytes)));
     // Keeps back the bytes of a character that is not whole.
-    const fitting = new TextDecoder().decode(bytes.subarray(0, mostBytes), { stream: true });
-    const units = fitting.length > mostEdited ? [this.#tokenOf(fitting)] : unitsOf(fitting);
+    const fitting = new TextDecoder().decode(bytes.subarray(0, maxBytes), { stream: true });
+    const units = fitting.length > maxEdited ? [this.#tokenOf(fitting)] : unitsOf(fitting);
     this.#line.replace(0, this.#line.units.length, units);
   }
 
@@ -94,13 +94,13 @@ export class LineEditor {
     return this.#put(unitsOf(inert(text)), count);
   }
 
-  /** The rows around the cursor, at most `mostRows` of them. */
-  layout(columns: number, mostRows: number): Layout {
+  /** The rows around the cursor, at most `maxRows` of them. */
+  layout(columns: number, maxRows: number): Layout {
     const { rows, cursor } = layoutOf(this.#line.units, this.#line.cursor, columns);
-    const highest = Math.max(0, cursor.row - mostRows + 1);
-    this.#top = Math.max(highest, Math.min(this.#top, cursor.row, Math.max(0, rows.length - mostRows)));
+    const highest = Math.max(0, cursor.row - maxRows + 1);
+    this.#top = Math.max(highest, Math.min(this.#top, cursor.row, Math.max(0, rows.length - maxRows)));
     return {
-      rows: rows.slice(this.#top, this.#top + mostRows),
+      rows: rows.slice(this.#top, this.#top + maxRows),
       cursor: { row: cursor.row - this.#top, column: cursor.column },
     };
   }
@@ -108,7 +108,7 @@ export class LineEditor {
   #put(units: readonly Unit[], unitsBefore = 0): Edit {
     const { cursor, bytes } = this.#line;
     if (units.length === 0 && unitsBefore === 0) return 'nothing';
-    if (bytes + sizeOf(units) > mostBytes) return 'full';
+    if (bytes + sizeOf(units) > maxBytes) return 'full';
     this.#line.replace(Math.max(0, cursor - unitsBefore), cursor, units);
     return 'changed';
   }
@@ -116,8 +116,8 @@ export class LineEditor {
   #insertPaste(text: string): Edit {
     if (this.isEmpty) this.#pastes = 0;
     const cleaned = inert(text);
-    const isShort = linesOf(cleaned) <= mostLines && cleaned.length <= mostInline;
-    if (isShort && this.#line.units.length + cleaned.length <= mostEdited) {
+    const isShort = linesOf(cleaned) <= maxLines && cleaned.length <= maxInline;
+    if (isShort && this.#line.units.length + cleaned.length <= maxEdited) {
       return this.insert(cleaned.replaceAll('\t', '    '));
     }
     const edit = this.#put([this.#tokenOf(cleaned)]);

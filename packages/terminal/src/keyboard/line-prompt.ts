@@ -34,7 +34,7 @@ interface Search {
   found: { readonly text: string; readonly index: number } | null;
 }
 
-const longestNeedle = 200;
+const maxNeedle = 200;
 export const searchLabel = 'search: ';
 
 /** Its only effects are those of its history and of `complete`. `submit` leaves the text; the caller that sent it calls `set('')`. */
@@ -77,8 +77,8 @@ export class LinePrompt {
   }
 
   /** While a search goes on, one row that begins with `search: `. */
-  layout(columns: number, mostRows: number): Layout {
-    if (this.#search === null) return this.#editor.layout(columns, mostRows);
+  layout(columns: number, maxRows: number): Layout {
+    if (this.#search === null) return this.#editor.layout(columns, maxRows);
     const { needle, found } = this.#search;
     const start = cutToWidth(searchLabel + needle, columns - 1);
     const isWhole = needle !== '' && start === searchLabel + needle;
@@ -107,7 +107,7 @@ export class LinePrompt {
   #pressInSearch(search: Search, key: Exclude<Key, { kind: 'cursor-position' }>): PromptEdit {
     if (key.kind !== 'press') {
       const needle = search.needle + inert(key.text).replaceAll(/\s+/g, ' ');
-      search.needle = Array.from(needle).slice(0, longestNeedle).join('');
+      search.needle = Array.from(needle).slice(0, maxNeedle).join('');
       return this.#find(search);
     }
     if (isPlain(key, 'backspace') || isCtrl(key, 'h')) {

@@ -35,7 +35,7 @@ const endingSignals = ['SIGINT', 'SIGTERM', 'SIGHUP', 'SIGQUIT'] as const;
 /** Keys that were on their way when the terminal is closed arrive within this time. */
 const drainMs = 10;
 const standardInput = 0;
-const mostDrained = 1024 * 1024;
+const maxDrained = 1024 * 1024;
 /** How often a process that was continued in the background checks whether it is in the foreground now. */
 const lookEveryMs = 500;
 /** A process that was continued gets its signal within this time. */
@@ -235,7 +235,7 @@ function dropTyped(): void {
   const terminal = unlessRefused(() => openSync('/dev/tty', flags), null);
   if (terminal === null) return;
   const place = Buffer.alloc(4096);
-  for (let dropped = 0; dropped < mostDrained;) {
+  for (let dropped = 0; dropped < maxDrained;) {
     const count = unlessRefused(() => readSync(terminal, place), 0);
     if (count === 0) break;
     dropped += count;

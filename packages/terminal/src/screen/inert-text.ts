@@ -141,7 +141,7 @@ export class InertText {
     // One behind a picture says how it is drawn; more of them would only hide bytes.
     if (isSelector && !(this.#afterPicture && this.#marks === 0 && (code === 0xfe0e || code === 0xfe0f))) return '';
     this.#marks += 1;
-    return this.#marks > mostMarks || code === 0x034f ? '' : character;
+    return this.#marks > maxMarks || code === 0x034f ? '' : character;
   }
 
   #takeEscape(character: string): string {
@@ -173,7 +173,7 @@ export class InertText {
       return '';
     }
     // No string of a terminal holds a control, and none that is meant well is this long.
-    if (code < 0x20 || (code >= 0x7f && code < 0xa0) || (this.#string?.length ?? 0) >= longestString) {
+    if (code < 0x20 || (code >= 0x7f && code < 0xa0) || (this.#string?.length ?? 0) >= maxString) {
       return this.#endString(this.#string ?? '') + this.#takeText(character);
     }
     if (!hidden.test(character) && !mark.test(character)) this.#string += character;
@@ -194,8 +194,8 @@ export class InertText {
   }
 }
 
-const longestString = 4096;
-const mostMarks = 4;
+const maxString = 4096;
+const maxMarks = 4;
 /** Anything but ASCII, Latin, Han and Hangul, which make up most text and have nothing to leave out. */
 const special = /[^\t\n\u0020-\u007E\u00AF-\u02FF\u4E00-\u9FFF\uAC00-\uD7A3]/g;
 const endsInHalf = /[\uD800-\uDBFF]$/;
@@ -215,9 +215,9 @@ export function inert(text: string): string {
 }
 
 /** The start of a text on one line: cut first, then made inert. */
-export function inertLine(text: string, mostCharacters: number): string {
-  const looked = text.slice(0, mostCharacters * 2);
+export function inertLine(text: string, maxCharacters: number): string {
+  const looked = text.slice(0, maxCharacters * 2);
   const characters = Array.from(inert(looked).replaceAll(/\s+/g, ' ').trim());
-  const isWhole = looked === text && characters.length <= mostCharacters;
-  return `${characters.slice(0, mostCharacters).join('')}${isWhole ? '' : '…'}`;
+  const isWhole = looked === text && characters.length <= maxCharacters;
+  return `${characters.slice(0, maxCharacters).join('')}${isWhole ? '' : '…'}`;
 }

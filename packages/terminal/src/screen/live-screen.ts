@@ -84,7 +84,7 @@ export class LiveScreen {
   }
 
   /** How many live rows are shown at the most: never more than the screen has, from which the cursor could not go up. */
-  get mostLiveRows(): number {
+  get maxLiveRows(): number {
     return Math.min(this.#screenRows, Math.max(fewestLiveRows, Math.floor(this.#screenRows * partOfScreen)));
   }
 
@@ -165,7 +165,7 @@ export class LiveScreen {
 
   /** The last of the live rows, where there are too many. */
   #want({ rows, cursor }: LiveRows): void {
-    const left = Math.max(0, rows.length - this.mostLiveRows);
+    const left = Math.max(0, rows.length - this.maxLiveRows);
     this.#wanted = rows.slice(left).map((row, index) => {
       const fitting = this.#fitting(row, index === 0 ? this.columns : this.liveColumns);
       return cursor !== null && cursor.row === left + index ? withCursor(fitting, cursor.column) : fitting;
@@ -221,7 +221,7 @@ export class LiveScreen {
 
   /** Whether no terminal counts the row wider than it is: then none that is narrower than was heard so far may cut it. */
   #isSure(row: string): boolean {
-    return (this.#output.terminal?.mostCellsOf(plainOf(row)) ?? 0) <= this.columns;
+    return (this.#output.terminal?.maxCellsOf(plainOf(row)) ?? 0) <= this.columns;
   }
 
   /** Returns the text that draws the rows that differ, from the first to the last. A line feed makes a row that is not there yet; a movement of the cursor does not. */

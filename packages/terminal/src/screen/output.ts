@@ -17,7 +17,7 @@ export interface Terminal {
   /** The same, and as wide, for a row below the transcript that may still change. */
   readonly openGutter: string;
   /** As many cells as any terminal of this locale gives the text at the most. */
-  mostCellsOf(text: string): number;
+  maxCellsOf(text: string): number;
   /** Rows of `svc` of so many columns: too long ones are continued behind blanks, none begins with the gutter. */
   wrapped(text: string, columns: number): string;
 }

@@ -12,7 +12,7 @@ export interface Screen {
   /** False where nothing is drawn twice: there are no live rows then. */
   readonly isLive: boolean;
   readonly isSmall: boolean;
-  readonly mostLiveRows: number;
+  readonly maxLiveRows: number;
   frameMs: number;
   append(rows: readonly string[]): void;
   changed(): void;
@@ -35,7 +35,7 @@ class PlainScreen implements Screen {
   readonly #output: Output;
   readonly isLive = false;
   readonly isSmall = false;
-  readonly mostLiveRows = 0;
+  readonly maxLiveRows = 0;
   frameMs = 0;
 
   constructor(output: Output) {

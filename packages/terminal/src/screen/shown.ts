@@ -36,11 +36,11 @@ export class Shown {
 }
 
 /** Nothing that is said needs a longer part of others: the rest is in a file. */
-const longestPart = 8192;
+const maxPart = 8192;
 
 /** Text of others for one row: control and invisible characters are spelt out, piled-up accents and what is too long cut. */
 export function exact(text: string): string {
-  const cut = shortened(text, longestPart);
+  const cut = shortened(text, maxPart);
   return printable(cut.replaceAll(/(\p{M}{4})\p{M}+/gu, '$1'));
 }
 

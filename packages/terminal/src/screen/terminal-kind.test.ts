@@ -29,7 +29,7 @@ describe('the most cells that a terminal gives a text', () => {
     ['C.UTF-8', 'e\u0301\u0915', 5],
     ['ja_JP.UTF-8', '\u2502 \u00E9\u0436', 7],
   ])('give in %s, for %j, %i', (locale, text, cells) => {
-    expect(terminalOf({ TERM: 'xterm', LANG: locale }).mostCellsOf(text)).toBe(cells);
+    expect(terminalOf({ TERM: 'xterm', LANG: locale }).maxCellsOf(text)).toBe(cells);
   });
 });
 

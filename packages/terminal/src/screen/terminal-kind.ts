@@ -23,8 +23,8 @@ export function terminalOf(env: Environment): Terminal {
       .map((row) => wrappedRow(isGutter(row) ? ` ${row}` : row, { columns, hasControls }))
       .join('\n');
   const drawsWide = eastAsian.test(locale);
-  const mostCellsOf = (text: string): number => mostCells(text, drawsWide);
-  return { hasControls, hasUnicode, isPlain, sinksCursor, gutter, openGutter, wrapped, mostCellsOf };
+  const maxCellsOf = (text: string): number => maxCells(text, drawsWide);
+  return { hasControls, hasUnicode, isPlain, sinksCursor, gutter, openGutter, wrapped, maxCellsOf };
 }
 
 /** Those made of xterm.js; in one of tmux, that is what draws. */
@@ -104,7 +104,7 @@ const narrow = /^[ -~\u00A1-\u00AC\u00AE-\u02FF\u2010-\u2027\u2030-\u205E\u2190-
 /** And these. V8 makes the expression when it first needs it. */
 let narrowLetter: RegExp | null = null;
 
-function mostCells(text: string, drawsWide: boolean): number {
+function maxCells(text: string, drawsWide: boolean): number {
   if (drawsWide ? oneCell.test(text) : narrow.test(text)) return text.length;
   narrowLetter ??=
     /^(?=\p{L})[\p{Script=Greek}\p{Script=Cyrillic}\p{Script=Armenian}\p{Script=Georgian}\p{Script=Hebrew}\p{Script=Arabic}]$/u;

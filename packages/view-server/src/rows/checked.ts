@@ -2,19 +2,19 @@
 
 import { type Digits, exactJson, withDigits } from '@svc/kit/exact-json.ts';
 import { asJsonObject, type JsonObject } from '@svc/protocol/json-object.ts';
-import { mostShown } from '@svc/protocol/shown-text.ts';
+import { maxShown } from '@svc/protocol/shown-text.ts';
 
 /** No duration, size or count of a session is greater. */
-export const mostCounted = 1e13;
+export const maxCounted = 1e13;
 
 /** A number from 0 to `most`; 0 for anything else. */
-export function countIn(value: unknown, most: number = mostCounted): number {
+export function countIn(value: unknown, most: number = maxCounted): number {
   return typeof value === 'number' && value >= 0 && value <= most ? value : 0;
 }
 
 /** A number from 0 on within bounds; null for anything else. */
 export function countOrNull(value: unknown): number | null {
-  return typeof value === 'number' && value >= 0 && value <= mostCounted ? value : null;
+  return typeof value === 'number' && value >= 0 && value <= maxCounted ? value : null;
 }
 
 /** The beginning of a text. It may be kept for long: the engine makes a part of a text by holding all of it, so what is cut is copied. */
@@ -56,7 +56,7 @@ export function objectIn(value: unknown): JsonObject {
 }
 
 /** How many values are looked at for one row; many may be empty. */
-const mostLooked = 200;
+const maxLooked = 200;
 
 /** Where a value lies in a line, for its numbers that JavaScript rounds. */
 export interface PlaceInLine {
@@ -77,7 +77,7 @@ export function digitsOnce(line: string): () => Digits | undefined {
 
 /** Returns the digits of the numbers in a line that can be shown whole. */
 function digitsIn(line: string): Digits | undefined {
-  if (line.length > mostShown) return undefined;
+  if (line.length > maxShown) return undefined;
   try {
     return exactJson(line)?.digits;
   } catch (error) {
@@ -106,7 +106,7 @@ interface Place {
 class Preview {
   readonly #longest: number;
   readonly #digits: () => Digits | undefined;
-  #left = mostLooked;
+  #left = maxLooked;
 
   constructor(longest: number, digits: () => Digits | undefined) {
     this.#longest = longest;
@@ -144,12 +144,12 @@ function pointerOf({ up, key }: Place): string {
 }
 
 /** Limit for white space in the JSON of a value in lines; nobody nests so deep as to need more. */
-const mostSpaces = 4 * 1024 * 1024;
+const maxSpaces = 4 * 1024 * 1024;
 
 /** The JSON of a value in lines, or in one line where it nests so deep that most would be white space; null where it nests too deep to be written. */
 export function prettyJson(value: unknown, digits: Digits | undefined): string | null {
   try {
-    return withDigits(value, digits, spacesIn(value) > mostSpaces ? 0 : 2) ?? '';
+    return withDigits(value, digits, spacesIn(value) > maxSpaces ? 0 : 2) ?? '';
   } catch (error) {
     // Every value here came out of JSON; this one alone cannot be written back as JSON.
     if (error instanceof RangeError) return null;
@@ -164,7 +164,7 @@ function spacesIn(value: unknown, level = 1): number {
   let spaces = 0;
   for (const each of Object.values(value)) {
     spaces += 2 * level + spacesIn(each, level + 1);
-    if (spaces > mostSpaces) return Infinity;
+    if (spaces > maxSpaces) return Infinity;
   }
   return spaces;
 }

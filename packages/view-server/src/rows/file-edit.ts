@@ -12,9 +12,9 @@ interface Change {
   readonly after: string;
 }
 
-const mostLines = 2000;
+const maxLines = 2000;
 /** Limit for a text that is compared; a longer one is compared as far as here. */
-const longestText = 512 * 1024;
+const maxText = 512 * 1024;
 
 /** Returns null for a call that changed nothing, or in a way that its arguments do not say. */
 export function changeOf(event: JsonObject): Change | null {
@@ -23,7 +23,7 @@ export function changeOf(event: JsonObject): Change | null {
   if (typeof path !== 'string' || event['is_error'] === true || event['outcome'] === 'failed') return null;
   const text = (...keys: readonly string[]): string | null => {
     const found = keys.map((key) => given[key]).find((value) => typeof value === 'string');
-    return typeof found === 'string' ? found.slice(0, longestText) : null;
+    return typeof found === 'string' ? found.slice(0, maxText) : null;
   };
   const [before, after, content] = [
     text('old_text', 'old_str'),
@@ -39,6 +39,6 @@ export function editOf(event: JsonObject, row: number): FileEdit | null {
   const change = changeOf(event);
   if (change === null) return null;
   const lines = lineDiff(change.before, change.after);
-  const shown = lines.slice(0, mostLines);
+  const shown = lines.slice(0, maxLines);
   return { path: change.path, row, ...changedLines(lines), lines: shown, more: lines.length - shown.length };
 }

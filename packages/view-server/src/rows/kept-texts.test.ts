@@ -16,7 +16,7 @@ function heldBytes(): number {
 
 const long = 2_000_000;
 /** The most that may be held of ten long texts: the engine may still hold the last one or two. */
-const mostHeld = 3 * long;
+const maxHeld = 3 * long;
 
 describe('the kept part of a long text', () => {
   it.each([
@@ -31,7 +31,7 @@ describe('the kept part of a long text', () => {
     const blocks = new RowBlocks();
     const before = heldBytes();
     for (let at = 0; at < 10; at += 1) blocks.add(JSON.stringify(eventOf(`${at} ${'x'.repeat(long)}`)));
-    expect(heldBytes() - before).toBeLessThan(mostHeld);
+    expect(heldBytes() - before).toBeLessThan(maxHeld);
     expect(blocks.take()?.rows.details.length).toBe(10);
   });
 
@@ -39,7 +39,7 @@ describe('the kept part of a long text', () => {
     const blocks = new RowBlocks();
     const before = heldBytes();
     for (let at = 0; at < 10; at += 1) blocks.add(`{${at} ${'x'.repeat(long)}`);
-    expect(heldBytes() - before).toBeLessThan(mostHeld);
+    expect(heldBytes() - before).toBeLessThan(maxHeld);
     expect(blocks.take()?.rows.details.length).toBe(10);
   });
 });

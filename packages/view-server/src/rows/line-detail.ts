@@ -3,7 +3,7 @@
 import { type Digits, digitsBelow } from '@svc/kit/exact-json.ts';
 import { shownCount } from '@svc/kit/shown-values.ts';
 import type { JsonObject } from '@svc/protocol/json-object.ts';
-import { mostShown, type ShownText, shownText } from '@svc/protocol/shown-text.ts';
+import { maxShown, type ShownText, shownText } from '@svc/protocol/shown-text.ts';
 import type { LineDetail } from '@svc/protocol/viewed-rows.ts';
 import { parseLine } from '@svc/record/sessions/trace-events.ts';
 import { digitsOnce, exactNumber, prettyJson, preview, textIn, textOrNull } from './checked.ts';
@@ -39,20 +39,20 @@ const passedOver: ReadonlySet<string> = new Set(
     ' ',
   ),
 );
-const mostFacts = 60;
-const longestFact = 300;
+const maxFacts = 60;
+const maxFact = 300;
 
 /** All else that an event has, by its keys as words. */
 function factsOf(event: JsonObject, digits: () => Digits | undefined): LineDetail['facts'] {
   return Object.entries(event)
-    .slice(0, mostFacts)
+    .slice(0, maxFacts)
     .flatMap(([key, value]): LineDetail['facts'] => {
-      const label = labelOf(key.slice(0, longestFact));
+      const label = labelOf(key.slice(0, maxFact));
       if (passedOver.has(key) || value === false || value === null || value === '') return [];
       if (value === true) return [[label, 'yes']];
       const place = { digits, pointer: `/${key.replaceAll('~', '~0').replaceAll('/', '~1')}` };
       // A port is a name.
-      if (typeof value !== 'number' || key === 'port') return [[label, preview(value, longestFact, place)]];
+      if (typeof value !== 'number' || key === 'port') return [[label, preview(value, maxFact, place)]];
       if (key === 'timestamp' || key === 'start_ms') return [[label, value, 'at']];
       if (key.endsWith('_ms')) return [[label, value, 'ms']];
       return /(?:^|_)bytes(?:_|$)/.test(key)
@@ -89,6 +89,6 @@ function textsOf(event: JsonObject): LineDetail['texts'] {
 
 /** The JSON of a value; the line itself where that is too long. */
 function jsonText(value: unknown, line: string | null, digits: Digits | undefined): ShownText {
-  const text = (line === null || line.length <= mostShown ? prettyJson(value, digits) : null) ?? line;
+  const text = (line === null || line.length <= maxShown ? prettyJson(value, digits) : null) ?? line;
   return text === null ? { kind: 'none', why: 'It nests too deep to be shown.' } : shownText(text);
 }

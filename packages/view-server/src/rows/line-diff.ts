@@ -3,13 +3,13 @@
 import type { DiffLine } from '@svc/protocol/viewed-rows.ts';
 
 /** Comparisons of two lines that are made for one change, where nobody says more: few enough that a page has thousands of changes at once. */
-export const mostCells = 250_000;
+export const maxCells = 250_000;
 
 /**
  * All lines of both texts in their order, the common ones once. Where what lies between the common beginning and the common end would take more than
  * `most` comparisons, its lines are shown as taken away and brought as a whole.
  */
-export function lineDiff(before: string, after: string, most: number = mostCells): readonly DiffLine[] {
+export function lineDiff(before: string, after: string, most: number = maxCells): readonly DiffLine[] {
   const [old, now] = [linesOf(before), linesOf(after)];
   let start = 0;
   while (start < old.length && start < now.length && old[start] === now[start]) start += 1;

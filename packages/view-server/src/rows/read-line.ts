@@ -40,11 +40,11 @@ export interface Row {
 }
 
 /** No name that is granted is longer. Use is counted by names, so none of them is cut. */
-const longestName = 300;
+const maxName = 300;
 /** What took longer is not believed, as a clock that jumps so far is not. */
-export const longestStepMs: number = 366 * 86_400_000;
+export const maxStepMs: number = 366 * 86_400_000;
 /** Ids distinguish things: more of one is not looked at. */
-const longestId = 128;
+const maxId = 128;
 
 /** Never throws, whatever the line holds. */
 export function readLine(line: string): Row {
@@ -64,8 +64,8 @@ export function readLine(line: string): Row {
     flags: event === null ? flags.failed : flagsOf(kind, said),
     at: countOrNull(said['timestamp']),
     startedAt: countOrNull(said['start_ms']),
-    durationMs: kind === kinds.taskEnd || kind === kinds.sessionEnd ? 0 : countIn(said['duration_ms'], longestStepMs),
-    taskId: textOrNull(said['task_id'], longestId),
+    durationMs: kind === kinds.taskEnd || kind === kinds.sessionEnd ? 0 : countIn(said['duration_ms'], maxStepMs),
+    taskId: textOrNull(said['task_id'], maxId),
     inputTokens: countIn(usage['input_tokens'], 4e9),
     outputTokens: countIn(usage['output_tokens'], 4e9),
     name,
@@ -140,26 +140,26 @@ function describe(
     case kinds.hookModel:
       return modelRow(event);
     case kinds.tool:
-      return [text('tool_name', longestName), argumentsRow(event['arguments'], inArguments)];
+      return [text('tool_name', maxName), argumentsRow(event['arguments'], inArguments)];
     case kinds.skill:
-      return [text('skill_name', longestName), ''];
+      return [text('skill_name', maxName), ''];
     case kinds.command:
-      return [text('command_name', longestName), withExit(event, commandRow(event['arguments'], inArguments))];
+      return [text('command_name', maxName), withExit(event, commandRow(event['arguments'], inArguments))];
     case kinds.background:
-      return [text('command_name', longestName), withExit(event, `in the background: ${text('state', 20)}`)];
+      return [text('command_name', maxName), withExit(event, `in the background: ${text('state', 20)}`)];
     case kinds.question:
       return ['question', text('prompt')];
     case kinds.compaction:
       return ['compaction', compactionRow(event)];
     case kinds.child:
       return [
-        text('capsule', longestName),
+        text('capsule', maxName),
         `${text('status', 20)}${textIn(event['detail']) === '' ? '' : `: ${text('detail')}`}`,
       ];
     case kinds.planStep:
     case kinds.planCommand:
     case kinds.planChild:
-      return [text('name', longestName), planStepRow(event, inArguments)];
+      return [text('name', maxName), planStepRow(event, inArguments)];
     case kinds.taskEnd:
       return [`task ${text('state', 20)}`, text('error') || counted(countIn(event['turns']), 'turn')];
     case kinds.sessionEnd:
@@ -167,9 +167,9 @@ function describe(
     case kinds.reopened:
       return ['reopened', text('feedback')];
     case kinds.hookError:
-      return [text('hook_name', longestName), text('error')];
+      return [text('hook_name', maxName), text('error')];
     case kinds.refusal:
-      return [text('name', longestName), `${text('rule', 100)} (${text('what', 20)}, by ${text('by', 40)})`];
+      return [text('name', maxName), `${text('rule', 100)} (${text('what', 20)}, by ${text('by', 40)})`];
     case kinds.refusals:
       return ['refusals', `${countIn(event['count'])} more of ${text('what', 20)}, by ${text('by', 40)}`];
     case kinds.egress: {
@@ -177,17 +177,17 @@ function describe(
       const connections = countIn(event['connections']);
       const bytes = `${connections} ${connections === 1 ? 'connection' : 'connections'}, ${shownBytes(countIn(event['bytes_in']))} in, ${shownBytes(countIn(event['bytes_out']))} out`;
       return [
-        `${text('host', longestName)}${port === 0 ? '' : `:${port}`}`,
+        `${text('host', maxName)}${port === 0 ? '' : `:${port}`}`,
         `${event['allowed'] === false ? 'not allowed' : bytes}, by ${text('by', 40)}`,
       ];
     }
     case kinds.fileChange:
-      return [text('path', longestName), text('change', 20)];
+      return [text('path', maxName), text('change', 20)];
     default: {
       const about = abouts.find((key) => (event[key] ?? null) !== null) ?? '';
       const place = { digits, pointer: `/${about}` };
       return [
-        (kind === kinds.unknown ? type : type.replaceAll('_', ' ')).slice(0, longestName),
+        (kind === kinds.unknown ? type : type.replaceAll('_', ' ')).slice(0, maxName),
         preview(event[about] ?? '', 160, place),
       ];
     }
@@ -217,11 +217,11 @@ function modelRow(event: JsonObject): readonly [string, string] {
 const usualStops: ReadonlySet<string> = new Set(['end_turn', 'tool_call']);
 
 /** A report of an end is no longer than this. */
-const longestCompletion = 20_000;
+const maxCompletion = 20_000;
 
 /** The text of a task; when it reports the end of a session that was asked for, that end in words. */
 export function taskText(event: JsonObject): string {
-  const ended = event['origin'] === 'completion' ? parseJsonObject(textIn(event['text'], longestCompletion)) : null;
+  const ended = event['origin'] === 'completion' ? parseJsonObject(textIn(event['text'], maxCompletion)) : null;
   const name = textOrNull(ended?.['capsule_name'], 100);
   return name === null ? textIn(event['text'], 400) : `${name} has ended: ${textIn(ended?.['status'], 20)}`;
 }

@@ -5,7 +5,7 @@ import type { Block, Child, EndedTask, NewTask, SessionStart } from '@svc/protoc
 import * as kinds from '@svc/protocol/row-kinds.ts';
 import * as flags from '@svc/protocol/row-flags.ts';
 import { countIn, objectIn, textIn, textOrNull } from './checked.ts';
-import { longestStepMs, readLine, type Row, taskText } from './read-line.ts';
+import { maxStepMs, readLine, type Row, taskText } from './read-line.ts';
 
 interface Fresh {
   readonly kind: number[];
@@ -32,7 +32,7 @@ function nothingFresh(): Fresh {
 }
 
 /** A trace may name any number of things: of tasks and delegations behind so many, rows are of none. */
-const [mostNames, mostKept] = [50_000, 200_000];
+const [maxNames, maxKept] = [50_000, 200_000];
 
 /** Reads the lines of one trace in their order. */
 export class RowBlocks {
@@ -91,7 +91,7 @@ export class RowBlocks {
     const number = this.#nameCount;
     this.#nameCount += 1;
     // A name that is not kept is sent again each time.
-    if (this.#names.size < mostNames) this.#names.set(name, number);
+    if (this.#names.size < maxNames) this.#names.set(name, number);
     fresh.names.push(name);
     return number;
   }
@@ -101,7 +101,7 @@ export class RowBlocks {
     if (at === null) return this.#last;
     this.#origin ??= at;
     const since = at - this.#origin;
-    if (Math.abs(since - this.#last) <= longestStepMs) this.#last = since;
+    if (Math.abs(since - this.#last) <= maxStepMs) this.#last = since;
     return this.#last;
   }
 
@@ -116,7 +116,7 @@ export class RowBlocks {
     if (id === null) return 0;
     const begun = this.#delegated.get(id);
     if (begun === undefined) {
-      if (this.#delegated.size < mostKept) this.#delegated.set(id, at);
+      if (this.#delegated.size < maxKept) this.#delegated.set(id, at);
       return 0;
     }
     return Math.max(0, at - begun);
@@ -126,7 +126,7 @@ export class RowBlocks {
     if (taskId === null) return -1;
     const known = this.#tasks.get(taskId);
     if (known !== undefined) return known;
-    if (this.#tasks.size === mostKept) return -1;
+    if (this.#tasks.size === maxKept) return -1;
     const index = this.#tasks.size;
     this.#tasks.set(taskId, index);
     fresh.tasks.push({
@@ -176,7 +176,7 @@ function endOf(event: JsonObject, index: number, end: number): EndedTask {
     end,
     state: textIn(event['state'], 20),
     why: textIn(event['error'], 400),
-    durationMs: countIn(event['duration_ms'], longestStepMs),
+    durationMs: countIn(event['duration_ms'], maxStepMs),
     turns: countIn(event['turns'], 1e9),
     input: countIn(usage['input_tokens'], 4e12),
     output: countIn(usage['output_tokens'], 4e12),

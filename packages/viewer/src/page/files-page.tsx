@@ -20,7 +20,7 @@ interface FilesProps {
   readonly source: Source;
 }
 
-const mostLines = 2000;
+const maxLines = 2000;
 
 export function FilesPage({ view, facts, source }: FilesProps): JSX.Element {
   const { session } = view;
@@ -54,7 +54,7 @@ export function FilesPage({ view, facts, source }: FilesProps): JSX.Element {
       <nav class="tree" aria-label="Changed files" tabIndex={0}>
         <p class="tree-head">{counted(entries.length, 'file')}</p>
         <ul>
-          {tree.slice(0, mostLines).map((line) => (
+          {tree.slice(0, maxLines).map((line) => (
             <TreeRow
               line={line}
               isChosen={line.file !== null && line.path === path}
@@ -62,8 +62,8 @@ export function FilesPage({ view, facts, source }: FilesProps): JSX.Element {
             />
           ))}
         </ul>
-        {tree.length > mostLines && (
-          <p class="note">{counted(tree.length - mostLines, 'more line', 'more lines')} are not shown.</p>
+        {tree.length > maxLines && (
+          <p class="note">{counted(tree.length - maxLines, 'more line', 'more lines')} are not shown.</p>
         )}
         {list.kind === 'there' && list.value.truncated && (
           <p class="note">There are more files than the server tells of.</p>

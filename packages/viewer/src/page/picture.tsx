@@ -3,7 +3,7 @@
 import type { JSX } from 'preact';
 import { useState } from 'preact/hooks';
 
-const mostBytes = 8 * 1024 * 1024;
+const maxBytes = 8 * 1024 * 1024;
 const step = 0x8000;
 
 /** The media type of a file by its name; null for one that is no picture here. */
@@ -22,7 +22,7 @@ export function Picture({
   readonly name: string;
 }): JSX.Element {
   const [isShown, setShown] = useState(false);
-  if (bytes.length > mostBytes)
+  if (bytes.length > maxBytes)
     return <p class="note">This picture is too large to be shown here. Save it to look at it.</p>;
   if (!isShown) {
     return (

@@ -31,7 +31,7 @@ interface Window {
   readonly barPixels: number;
 }
 
-const mostBars = 2000;
+const maxBars = 2000;
 /** The smallest share that is drawn, so that a step which took no time can be seen. */
 const minShare = 0.05;
 
@@ -59,7 +59,7 @@ export function busyLanes(columns: Columns, count: number, window: Window): Busy
     }
     const lane = laneOfKind[kind.data[row] ?? 255] ?? -1;
     if (lane === -1 || hidden.has(lane) || (task !== -1 && tasks.data[row] !== task)) continue;
-    if (right - left > barPixels && bars.length < mostBars) {
+    if (right - left > barPixels && bars.length < maxBars) {
       bars.push({ row, lane, from: left, to: right });
       continue;
     }

@@ -37,7 +37,7 @@ export interface Refusal {
 }
 
 /** A model may call things by any number of names. */
-const mostNames = 20_000;
+const maxNames = 20_000;
 
 /** Counts once over all rows, by kind and name. */
 export class Uses {
@@ -83,7 +83,7 @@ export class Uses {
     const known = this.#counts.get(key);
     if (known !== undefined) return known;
     const use: Use = { used: 0, failed: 0, refused: 0, row: -1, name };
-    if (this.#counts.size < mostNames) this.#counts.set(key, use);
+    if (this.#counts.size < maxNames) this.#counts.set(key, use);
     return use;
   }
 

@@ -40,7 +40,7 @@ export async function pause(ms: number): Promise<void> {
 }
 
 /** A server that has too much to do at once says so, and is asked again for half a minute. */
-const [mostAsked, betweenMs, tooMuch] = [30, 1000, 503];
+const [maxAsked, betweenMs, tooMuch] = [30, 1000, 503];
 
 /** An answer of the server of the page. Throws a `SourceFault` without one. */
 export async function ask(url: string, asked: RequestInit): Promise<Response> {
@@ -54,18 +54,18 @@ export async function ask(url: string, asked: RequestInit): Promise<Response> {
         cause: error,
       });
     }
-    if (answer.status !== tooMuch || tries === mostAsked) return answer;
+    if (answer.status !== tooMuch || tries === maxAsked) return answer;
     await answer.body?.cancel();
     await pause(betweenMs);
   }
 }
 
 /** How long a session that was followed is looked for after its end. */
-const [mostLooks, betweenLooksMs] = [60, 2000];
+const [maxLooks, betweenLooksMs] = [60, 2000];
 
 /** Waits until a session that has ended runs again, as that of a capsule does that has died and is resumed. False where it does not. Throws a `SourceFault`. */
 export async function livesAgain(place: Served): Promise<boolean> {
-  for (let looks = 0; looks < mostLooks; looks += 1) {
+  for (let looks = 0; looks < maxLooks; looks += 1) {
     await pause(betweenLooksMs);
     const answer = await ask(place.base.slice(0, -1), { headers: headersOf(place) });
     if (answer.ok && ((await answer.json()) as ViewedFacts).live) return true;

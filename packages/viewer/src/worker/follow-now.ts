@@ -3,14 +3,14 @@
 import type { LiveNow } from '@svc/protocol/viewed-session.ts';
 import { ask, BrokenStream, eachLine, headersOf, livesAgain, pause, type Served, SourceFault } from './byte-sources.ts';
 
-const mostTries = 10_000;
+const maxTries = 10_000;
 
 /**
  * Reports null while nothing is known. A connection that breaks off is opened again. Ends when the capsule has and is not resumed, and where it may not be
  * followed; throws a `SourceFault` if nobody says whether it is resumed.
  */
 export async function followNow(place: Served, tell: (now: LiveNow | null) => void): Promise<void> {
-  for (let tries = 0; tries < mostTries; tries += 1) {
+  for (let tries = 0; tries < maxTries; tries += 1) {
     const end = await connect(place, tell);
     tell(null);
     if (end === 'refused' || (end === 'gone' && !(await livesAgain(place)))) return;

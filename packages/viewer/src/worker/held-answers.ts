@@ -8,7 +8,7 @@ import { BrokenStream, eachLine, heldBytes, nextPiece, SourceFault } from './byt
 
 type Held = Extract<Place, { readonly kind: 'held' }>;
 
-const mostFound = 100_000;
+const maxFound = 100_000;
 /** Characters that are looked through before others have their turn. */
 const turnLength = 2 * 1024 * 1024;
 
@@ -80,7 +80,7 @@ async function search(lines: Lines, words: string, isWanted: () => boolean): Pro
   for await (const { row, text } of inTurns(lines)) {
     if (!isWanted()) return [];
     if (holds(text, words, written)) found.push(row);
-    if (found.length === mostFound) break;
+    if (found.length === maxFound) break;
   }
   return found;
 }

@@ -17,7 +17,7 @@ import {
 import { followNow } from './follow-now.ts';
 import { heldAnswers } from './held-answers.ts';
 
-const mostRetries = 1000;
+const maxRetries = 1000;
 
 export class SessionReader {
   readonly #post: (message: FromWorker) => void;
@@ -67,7 +67,7 @@ export class SessionReader {
         await this.#read(stream);
         return;
       } catch (error) {
-        if (!(error instanceof BrokenStream) || tries >= mostRetries) throw error;
+        if (!(error instanceof BrokenStream) || tries >= maxRetries) throw error;
         await pause(Math.min(5000, 100 * 2 ** Math.min(tries, 6)));
       }
     }

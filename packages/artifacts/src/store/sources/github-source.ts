@@ -157,7 +157,7 @@ type GithubRelease = z.infer<typeof release>;
 type GithubAsset = GithubRelease['assets'][number];
 
 const maxReleaseBytes = 16 * 1024 * 1024;
-const maxSignaturesBytes = signatureLimits.mostBundles * (signatureLimits.maxBundleBytes + 1);
+const maxSignaturesBytes = signatureLimits.maxBundles * (signatureLimits.maxBundleBytes + 1);
 const digestShape = /^sha256:([0-9a-f]{64})$/;
 
 /** The releases of one repository, over GitHub's API (docs/installing.md "GitHub releases"). */
@@ -225,9 +225,7 @@ export class GithubApi {
 
   async #attestations(sha256: string): Promise<readonly string[]> {
     const { apiUrl, repo, token } = this.#access;
-    const url = new URL(
-      `${apiUrl}/repos/${repo}/attestations/sha256:${sha256}?per_page=${signatureLimits.mostBundles}`,
-    );
+    const url = new URL(`${apiUrl}/repos/${repo}/attestations/sha256:${sha256}?per_page=${signatureLimits.maxBundles}`);
     const headers = { accept: 'application/vnd.github+json', 'x-github-api-version': '2022-11-28' };
     const answer = await this.#http.send({ label: this.label, url, headers, key: token });
     if ([401, 403, 404].includes(answer.status)) {
@@ -239,7 +237,7 @@ export class GithubApi {
     const bundles = (Array.isArray(listed) ? (listed as unknown[]) : []).map((each) => asJsonObject(each)?.['bundle']);
     return bundles
       .filter((bundle) => asJsonObject(bundle) !== null)
-      .slice(0, signatureLimits.mostBundles)
+      .slice(0, signatureLimits.maxBundles)
       .map((bundle) => JSON.stringify(bundle));
   }
 

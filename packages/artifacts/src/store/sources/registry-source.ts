@@ -15,7 +15,7 @@ import {
   encodePublishQuery,
   encodeSignaturesTarget,
   type IndexObject,
-  mostIndexBytes,
+  maxIndexBytes,
   type Packaging,
   sha256Header,
   signatureLimits,
@@ -60,7 +60,7 @@ export interface Publication extends ArtifactRef {
 
 const maxVersionsBytes = 16 * 1024 * 1024;
 const maxReceiptBytes = 64 * 1024;
-const maxSignaturesBytes = signatureLimits.mostBundles * (signatureLimits.maxBundleBytes + 1);
+const maxSignaturesBytes = signatureLimits.maxBundles * (signatureLimits.maxBundleBytes + 1);
 /** The client knows a reserved version by this text alone (D3 "Registry" publish, `422`). */
 const reservedText = /reserved artifact version\b.*\bnot allowed/i;
 
@@ -159,7 +159,7 @@ export class RegistrySource implements ArtifactSource {
   async index(): Promise<readonly IndexObject[]> {
     const answer = await this.#get(artifactsPath);
     if (answer.status !== 200) throw await this.#refusal(answer, 'does not give its index');
-    const text = await answer.text(mostIndexBytes);
+    const text = await answer.text(maxIndexBytes);
     const reading = text === null ? ({ kind: 'unparsable', reason: 'it is too large' } as const) : decodeIndex(text);
     if (reading.kind === 'index') return reading.objects;
     throw new Diagnostic('E-IO-003', `the index of ${this.#label} cannot be understood: ${reading.reason}`);
@@ -330,7 +330,7 @@ function spellPair([system, architecture]: readonly [string, string]): string {
 }
 
 const maxErrorBytes = 64 * 1024;
-const longestShown = 300;
+const maxShown = 300;
 
 /** The reason in a refusal. */
 interface ErrorText {
@@ -348,7 +348,7 @@ export async function readErrorText(answer: HttpAnswer, key: Secret | null): Pro
   const both = [error ?? '', message ?? ''].filter((text) => text !== '').join('. ');
   const shown = (text: string): string => {
     const safe = key === null ? text : text.replaceAll(key.reveal(), '[secret]');
-    return printable(safe.slice(0, longestShown));
+    return printable(safe.slice(0, maxShown));
   };
   return { error: error ?? '', message: shown(message ?? ''), shown: both === '' ? '' : `: ${shown(both)}` };
 }

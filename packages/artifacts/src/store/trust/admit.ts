@@ -103,11 +103,11 @@ function unsigned({ ref, unsignedHint = publisherHint }: Candidate, rule: TrustR
   return fault('E-REG-011', message, { rule, hint: unsignedHint });
 }
 
-const mostReasons = 3;
+const maxReasons = 3;
 
 function invalid({ ref }: Candidate, verdicts: readonly Verdict[], rule: TrustRule): Diagnostic {
   const refused = verdicts.flatMap((verdict) => (verdict.kind === 'refused' ? [verdict] : []));
-  const reasons = [...new Set(refused.map(({ reason }) => reason))].slice(0, mostReasons).join('; ');
+  const reasons = [...new Set(refused.map(({ reason }) => reason))].slice(0, maxReasons).join('; ');
   const hint = refused.some(({ isUnknownLog }) => isUnknownLog)
     ? 'its log is not known here: svc trust update fetches the list of today'
     : refused.every(({ isUnknownKey }) => isUnknownKey)

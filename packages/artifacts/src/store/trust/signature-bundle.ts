@@ -131,14 +131,14 @@ export function decodeSignatures(text: string): readonly string[] {
   return text
     .split('\n')
     .filter((line) => line.trim() !== '')
-    .slice(0, signatureLimits.mostBundles);
+    .slice(0, signatureLimits.maxBundles);
 }
 
 /** Each once, in their order; `most` wins over those that come later. */
 export function encodeSignatures(bundles: readonly string[]): string {
   const lines = new Set(bundles.map((bundle) => bundle.replaceAll(/[\r\n]+/g, ' ').trim()));
   return [...lines]
-    .slice(0, signatureLimits.mostBundles)
+    .slice(0, signatureLimits.maxBundles)
     .map((line) => `${line}\n`)
     .join('');
 }
@@ -148,7 +148,7 @@ export function boundedSignatures(bundles: readonly string[]): readonly string[]
   return decodeSignatures(encodeSignatures(bundles));
 }
 
-const largestFile = signatureLimits.mostBundles * (signatureLimits.maxBundleBytes + 1);
+const largestFile = signatureLimits.maxBundles * (signatureLimits.maxBundleBytes + 1);
 
 /** What other tools call the file of one bundle beside an archive. */
 const oneSignatureSuffix = '.sigstore.json';

@@ -44,8 +44,8 @@ export type Verdict =
     };
 
 /** Signatures of the archive itself take a look at all of its bytes. As many as an archive has signatures: each that takes one look gets it. */
-const mostReadings: number = signatureLimits.mostBundles;
-const longestReason = 200;
+const maxReadings: number = signatureLimits.maxBundles;
+const maxReason = 200;
 
 /** What bundles are held to: authorities, logs, and the keys of the policy. */
 export class BundleVerifier {
@@ -150,7 +150,7 @@ export class BundleVerifier {
     const entity = toSignedEntity(bundle);
     if (signs === 'statement') return entity;
     this.#readings += 1;
-    if (this.#readings > mostReadings) throw new Error('there are too many signatures and keys to try');
+    if (this.#readings > maxReadings) throw new Error('there are too many signatures and keys to try');
     const { sha256, chunks } =
       manifest === null ? archive : { sha256: sha256Hex(manifest), chunks: (): Chunks => [manifest] };
     const signed = new SignatureOfArchive(entity.signature.signature, sha256, await digested({ sha256, chunks }));
@@ -231,7 +231,7 @@ function refused(reason: string, { isUnknownLog = false, isUnknownKey = false } 
 }
 
 function reasonOf(error: unknown): string {
-  return error instanceof Error ? printable(shortened(error.message, longestReason)) : 'it cannot be verified';
+  return error instanceof Error ? printable(shortened(error.message, maxReason)) : 'it cannot be verified';
 }
 
 /** A list of authorities, read. */

@@ -8,7 +8,7 @@ import type { LiveTelemetry } from './live-telemetry.ts';
 import type { OpenSessionRequest } from '../../launch/open-session-request.ts';
 
 /** Longest wait for a collector at the end: a part of the time of a stop, less what the doors have used, but at least a smaller part. */
-const longestEndMs = 2000;
+const maxEndMs = 2000;
 const partOfStop = 1 / 4;
 const minPartOfStop = 1 / 16;
 
@@ -60,7 +60,7 @@ export class SessionTelemetry {
     await this.#loading;
     const { stopWithinMs } = this.#session.request;
     const leftMs = Math.max(stopWithinMs * partOfStop - spentMs, stopWithinMs * minPartOfStop);
-    const withinMs = Math.min(longestEndMs, leftMs);
+    const withinMs = Math.min(maxEndMs, leftMs);
     return (await this.#live?.end(withinMs)) ?? null;
   }
 

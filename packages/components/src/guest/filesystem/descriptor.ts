@@ -69,7 +69,7 @@ type Held =
   | { readonly kind: 'directory'; readonly directory: HeldDirectory }
   | { readonly kind: 'file'; readonly file: OpenFile; readonly read: boolean; readonly write: boolean };
 
-const longestTransfer = BigInt(transferBytes);
+const maxTransfer = BigInt(transferBytes);
 
 /**
  * `wasi:filesystem/types#descriptor`. A path never leads above the directory it starts from; nothing is written through a
@@ -143,7 +143,7 @@ export class Descriptor extends HostObject {
   }
 
   read(length: bigint, offset: bigint): [Uint8Array, boolean] {
-    const size = Number(length > longestTransfer ? longestTransfer : length);
+    const size = Number(length > maxTransfer ? maxTransfer : length);
     const bytes = this.#readable().read(size, offset);
     return [bytes, bytes.length === 0 && size > 0];
   }

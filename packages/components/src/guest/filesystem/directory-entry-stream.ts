@@ -44,7 +44,7 @@ export class DirectoryEntryStream extends HostObject {
   }
 }
 
-const mostOpen = 512;
+const maxOpen = 512;
 
 /** How many descriptors, streams and directory listings one instance may hold at a time. */
 export class DescriptorBudget {
@@ -58,7 +58,7 @@ export class DescriptorBudget {
 
   /** Whether so many more may be taken. */
   has(count: number): boolean {
-    return this.#open + count <= mostOpen;
+    return this.#open + count <= maxOpen;
   }
 
   give(): void {

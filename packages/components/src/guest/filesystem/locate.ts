@@ -18,8 +18,8 @@ export interface Located {
 /** Whether a link at the end is followed. A path that ends in a slash follows it anyway, except under `never`. */
 export type LastLink = 'follow' | 'keep' | 'never';
 
-const mostLinks = 40;
-const longestPath = 4096;
+const maxLinks = 40;
+const maxPath = 4096;
 
 /**
  * Walks `path` from `base` one name at a time and calls `use` at its end, while the directory there is held. `..` goes back
@@ -106,7 +106,7 @@ class Walk {
 
   #follow(name: string): void {
     this.#links += 1;
-    if (this.#links > mostLinks) refuse('loop');
+    if (this.#links > maxLinks) refuse('loop');
     this.#push(readlinkSync(this.#here.entry(name)));
   }
 
@@ -120,7 +120,7 @@ class Walk {
     if (path === '') refuse('no-entry');
     if (path.startsWith('/')) refuse('not-permitted');
     if (path.includes('\0')) refuse('invalid');
-    if (path.length > longestPath) refuse('name-too-long');
+    if (path.length > maxPath) refuse('name-too-long');
     const names = path.split('/').filter((name) => name !== '' && name !== '.');
     this.#ahead.push(...names.toReversed());
   }

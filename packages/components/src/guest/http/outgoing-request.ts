@@ -112,8 +112,8 @@ type Scheme = { readonly tag: 'HTTP' | 'HTTPS' } | { readonly tag: 'other'; read
 
 const authorityShape = /^[^\s/?#@\\]+$/;
 /** The longest path that a component can set; a longer one is refused at once. */
-const longestPath = 64 * 1024 + 1;
-const longestName = 1_024;
+const maxPath = 64 * 1024 + 1;
+const maxName = 1_024;
 
 /** `wasi:http/types#outgoing-request` */
 export class OutgoingRequest extends HostObject {
@@ -156,7 +156,7 @@ export class OutgoingRequest extends HostObject {
   }
 
   setPathWithQuery(path: string | undefined): void {
-    if (path !== undefined && (path.length > longestPath || (path !== '' && !isPathWithQuery(path)))) raise(undefined);
+    if (path !== undefined && (path.length > maxPath || (path !== '' && !isPathWithQuery(path)))) raise(undefined);
     this.holds(path?.length ?? 0);
     this.#pathWithQuery = path;
   }
@@ -166,7 +166,7 @@ export class OutgoingRequest extends HostObject {
   }
 
   setScheme(scheme: Scheme | undefined): void {
-    if (scheme?.tag === 'other' && scheme.val.length > longestName) raise(undefined);
+    if (scheme?.tag === 'other' && scheme.val.length > maxName) raise(undefined);
     this.#scheme = scheme;
   }
 
@@ -175,8 +175,7 @@ export class OutgoingRequest extends HostObject {
   }
 
   setAuthority(authority: string | undefined): void {
-    if (authority !== undefined && !(authority.length <= longestName && authorityShape.test(authority)))
-      raise(undefined);
+    if (authority !== undefined && !(authority.length <= maxName && authorityShape.test(authority))) raise(undefined);
     this.#authority = authority;
   }
 
@@ -228,8 +227,8 @@ export class RequestOptions extends HostObject {
 
 /** Returns at least one, since a wait of no time is impossible; null when there is no limit. */
 export function milliseconds(duration: bigint | undefined): number | null {
-  const longestMs = 2n ** 31n - 1n;
+  const maxMs = 2n ** 31n - 1n;
   if (duration === undefined) return null;
   const ms = duration / 1_000_000n;
-  return ms > longestMs ? Number(longestMs) : Math.max(1, Number(ms));
+  return ms > maxMs ? Number(maxMs) : Math.max(1, Number(ms));
 }

@@ -22,12 +22,12 @@ import {
   shownPush,
 } from './push-params.ts';
 
-const mostOfTask = 8;
+const maxOfTask = 8;
 /** For all clients, and for one: it must not keep out the others. */
-const mostTogether = 1000;
-const mostOfClient = 250;
+const maxTogether = 1000;
+const maxOfClient = 250;
 /** A longer task or artifact is not sent: the receiver gets the status, and asks for it. */
-const longestBody = 1024 * 1024;
+const maxBody = 1024 * 1024;
 
 /** For the last notifications. */
 const endWithinMs = 2000;
@@ -125,13 +125,13 @@ export class PushConfigs {
   #checkRoom(record: TaskRecord | null, owner: Principal): void {
     const full = (message: string): A2aFault => faultOf('UNSUPPORTED_OPERATION', message, {});
     const ofTask = record === null ? 0 : (this.#followed.get(record)?.configs.size ?? 0);
-    if (ofTask >= mostOfTask) throw full(`The task has ${mostOfTask} push notification configs already`);
-    if (!this.#hasRoom(mostTogether, () => true)) {
-      throw full(`This agent has ${mostTogether} push notification configs already`);
+    if (ofTask >= maxOfTask) throw full(`The task has ${maxOfTask} push notification configs already`);
+    if (!this.#hasRoom(maxTogether, () => true)) {
+      throw full(`This agent has ${maxTogether} push notification configs already`);
     }
     if (this.#budget.isAlone(owner)) return;
-    if (this.#hasRoom(mostOfClient, (config) => config.owner.name === owner.name)) return;
-    throw full(`This client has ${mostOfClient} push notification configs already`);
+    if (this.#hasRoom(maxOfClient, (config) => config.owner.name === owner.name)) return;
+    throw full(`This client has ${maxOfClient} push notification configs already`);
   }
 
   /** For the config of a message, once its task is there. `demandRoom` was called for it in the same turn. */
@@ -290,5 +290,5 @@ function lastOf(record: TaskRecord): Event {
 
 function bodyOf(event: Event, record: TaskRecord): Uint8Array {
   const body = Buffer.from(JSON.stringify(event));
-  return body.length <= longestBody ? body : Buffer.from(JSON.stringify(statusUpdate(record)));
+  return body.length <= maxBody ? body : Buffer.from(JSON.stringify(statusUpdate(record)));
 }

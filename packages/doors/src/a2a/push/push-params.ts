@@ -15,8 +15,8 @@ export interface PushRequest {
   readonly authentication: { readonly scheme: string; readonly credentials: string | null } | null;
 }
 
-const longestToken = 1024;
-const longestCredentials = 8192;
+const maxToken = 1024;
+const maxCredentials = 8192;
 /** What an HTTP header can carry. */
 const visible = /^[\x20-\x7e]*$/;
 const schemeShape = /^[A-Za-z0-9!#$%&'*+.^_`|~-]{1,64}$/;
@@ -25,7 +25,7 @@ const schemeShape = /^[A-Za-z0-9!#$%&'*+.^_`|~-]{1,64}$/;
 export function parsePush(config: JsonObject, rule: PushRule, field = ''): PushRequest {
   const url = rule.urlOf(requiredText(config['url'], `${field}url`));
   if (typeof url === 'string') throw invalidField(`${field}url`, url);
-  const token = header(optionalText(config['token'], `${field}token`, longestToken), `${field}token`);
+  const token = header(optionalText(config['token'], `${field}token`, maxToken), `${field}token`);
   const authentication = optionalObject(config['authentication'], `${field}authentication`);
   return {
     id: optionalId(config['id'], `${field}id`),
@@ -51,7 +51,7 @@ export function parseConfigsRequest(params: unknown): { readonly taskId: string;
 function parseAuthentication(given: JsonObject, field: string): NonNullable<PushRequest['authentication']> {
   const scheme = requiredText(given['scheme'], `${field}scheme`);
   if (!schemeShape.test(scheme)) throw invalidField(`${field}scheme`, 'must be a scheme of HTTP, such as Bearer');
-  const credentials = optionalText(given['credentials'], `${field}credentials`, longestCredentials);
+  const credentials = optionalText(given['credentials'], `${field}credentials`, maxCredentials);
   return { scheme, credentials: header(credentials, `${field}credentials`) };
 }
 

@@ -10,7 +10,7 @@ import type { PushShare } from './push-budget.ts';
 const pausesMs: readonly number[] = [1_000, 4_000, 16_000, 64_000, 256_000];
 
 /** Limit for one receiver. A new one replaces the oldest that is not on its way. */
-const mostQueued = 256;
+const maxQueued = 256;
 
 export interface PushReceiver {
   /** Headers beside those that each notification has of its own. */
@@ -72,7 +72,7 @@ export class PushQueue {
   add(body: Uint8Array): void {
     if (this.#stop.signal.aborted) return;
     const { clock, share } = this.#options;
-    while (this.#queue.length >= mostQueued || !share.take(body.length)) {
+    while (this.#queue.length >= maxQueued || !share.take(body.length)) {
       // The first one is on its way.
       const [oldest] = this.#queue.splice(this.#isBusy ? 1 : 0, 1);
       if (oldest === undefined) return this.#count('too many waited to be sent');

@@ -5,7 +5,7 @@ import { covers, destinationOf } from '@svc/kit/net/network-destination.ts';
 import type { PushHost } from '../../core/door-core.ts';
 
 /** The most characters of the address that a client gives. */
-const longestUrl = 2048;
+const maxUrl = 2048;
 // No character that reading as a URL would drop or turn into a slash.
 const urlShape = /^https?:\/\/[^/\s\\\p{Cc}][^\s\\\p{Cc}]*$/iu;
 
@@ -19,7 +19,7 @@ export class PushRule {
 
   /** The address that a client gives; else why nothing is pushed there, as a clause. What a name resolves to is asked with each delivery. */
   urlOf(text: string): URL | string {
-    if (text.length > longestUrl) return `must have at most ${longestUrl} characters`;
+    if (text.length > maxUrl) return `must have at most ${maxUrl} characters`;
     if (!urlShape.test(text) || !URL.canParse(text)) return 'must be an https address';
     const url = new URL(text);
     if (`${url.username}${url.password}` !== '') return 'must not hold a user or password';

@@ -8,7 +8,7 @@ import { RequestFailure } from '../../request-failure.ts';
 
 /** Spellings of the thoughts themselves. A server that sends both sends the same text twice. */
 const spellings = ['reasoning_content', 'reasoning'] as const;
-const mostPieces = 524_288;
+const maxPieces = 524_288;
 /** Keys beside a message, a call or the function of a call that go back as they came. */
 const companionKeys = ['extra_content', 'thought_signature', 'provider_specific_fields'] as const;
 
@@ -68,8 +68,8 @@ export class ReplyCompanions {
   /** Streams bring an entry in pieces, each with its place in the list. */
   #addDetail(detail: JsonObject): void {
     this.#pieces += 1;
-    if (this.#pieces > mostPieces) {
-      throw new RequestFailure(`the provider sent more than ${mostPieces} pieces of reasoning_details`, {
+    if (this.#pieces > maxPieces) {
+      throw new RequestFailure(`the provider sent more than ${maxPieces} pieces of reasoning_details`, {
         transient: false,
       });
     }

@@ -32,7 +32,7 @@ interface Turn {
 }
 
 /** The latest question, the reply before it and the question before that: marks move with them. */
-const mostOpen = 3;
+const maxOpen = 3;
 
 /**
  * Messages as the Messages API has them. Neighbours of one role share one: the results of one turn's calls have to come back together.
@@ -50,7 +50,7 @@ export function mergedTurns({ names, giver, marked }: MessagesShape): MessageEnc
         if (last?.role === role) last.blocks.push(...blocks);
         else if (blocks.length > 0) open.push({ role, blocks: [...blocks] });
       }
-      return open.splice(0, Math.max(0, open.length - mostOpen)).map((turn) => written(turn, false));
+      return open.splice(0, Math.max(0, open.length - maxOpen)).map((turn) => written(turn, false));
     },
     open: () => {
       if (open.length === 0) return null;

@@ -20,7 +20,7 @@ import type { ToolNames } from '../tool-names.ts';
 import type { JsonObject } from '../../json.ts';
 import { cacheMark } from './messages-conversation.ts';
 
-const leastThinkingBudget = 1024;
+const minThinkingBudget = 1024;
 
 const configKeys = {
   temperature: numberBetween(0, 1),
@@ -28,7 +28,7 @@ const configKeys = {
   top_k: wholeNumberBetween(0, Number.MAX_SAFE_INTEGER),
   stop: texts,
   /** Tokens the model may think with; they count against `inference.max_tokens`. */
-  thinking_budget: wholeNumberBetween(leastThinkingBudget, Number.MAX_SAFE_INTEGER),
+  thinking_budget: wholeNumberBetween(minThinkingBudget, Number.MAX_SAFE_INTEGER),
   /** Whether the provider is asked to keep tools, system prompt and conversation in its cache. */
   prompt_caching: flag,
   max_retries: wholeNumberBetween(0, 10),
@@ -51,12 +51,12 @@ export interface CacheMarks {
   readonly turns: number;
 }
 
-const mostMarks = 4;
+const maxMarks = 4;
 
 /** The marks of a request: all that `extra_body` leaves room for, which may bring marks of its own. */
 export function cacheMarks({ prompt_caching: isOn = true, extra_body: extra = {} }: MessagesConfig): CacheMarks {
   const given = JSON.stringify(extra).split('"cache_control":').length - 1;
-  const left = isOn ? Math.max(0, mostMarks - given) : 0;
+  const left = isOn ? Math.max(0, maxMarks - given) : 0;
   // One at the top of the body stands for one at the latest turn.
   const turns = Object.hasOwn(extra, 'cache_control') ? 0 : Math.min(left, left > 2 ? 2 : 1);
   return { turns, system: left > turns, tools: left > turns + 1 };

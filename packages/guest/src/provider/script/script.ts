@@ -7,7 +7,7 @@ import { isObject, type JsonObject } from '../../json.ts';
 import { readContent } from './script-content.ts';
 import { Entry } from './script-entry.ts';
 
-const longestDelayMs = 600_000;
+const maxDelayMs = 600_000;
 const responseKeys = [
   'content',
   'stop_reason',
@@ -66,7 +66,7 @@ function readResponse(value: unknown, entry: Entry): ScriptedResponse {
     continuationId: entry.optionalText(value, 'continuation_id'),
     thinking: readTexts(value, 'thinking', entry),
     chunks: readTexts(value, 'chunks', entry),
-    delayMs: entry.optionalCount(value, 'delay_ms', longestDelayMs) ?? 0,
+    delayMs: entry.optionalCount(value, 'delay_ms', maxDelayMs) ?? 0,
     when: entry.optionalText(value, 'when'),
   };
 }

@@ -37,7 +37,7 @@ export interface NativeEnd {
 }
 
 /** A hanging launch is a failure, not a hanging test. */
-const longestMs = 20_000;
+const maxMs = 20_000;
 
 // The status last: what the helper opens itself comes to lie below it.
 const [planAt, filterAt, statusAt] = [3, 4, 5];
@@ -49,7 +49,7 @@ export function launchSync(launch: NativeLaunch): NativeEnd {
     const { status, signal, output } = spawnSync(path, args, {
       ...optionsOf(launch),
       stdio,
-      timeout: longestMs,
+      timeout: maxMs,
       killSignal: 'SIGKILL',
       encoding: 'utf8',
     });

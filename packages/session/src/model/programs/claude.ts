@@ -144,7 +144,7 @@ const actingTools: ReadonlySet<string> = new Set(
 );
 
 /** One refusal may be a token that the program renews. */
-const mostAuthenticationRefusals = 2;
+const maxAuthenticationRefusals = 2;
 
 /** Reads what `claude -p --output-format stream-json` writes. */
 export class ClaudeDecoder implements CliDecoder {
@@ -225,7 +225,7 @@ function startFault({ tools, mcp_servers: servers }: LineOf<'init'>): readonly C
 }
 
 function retryFault({ attempt, error }: LineOf<'retry'>): readonly CliEvent[] {
-  if (error !== 'authentication_failed' || attempt < mostAuthenticationRefusals) return [];
+  if (error !== 'authentication_failed' || attempt < maxAuthenticationRefusals) return [];
   return [{ kind: 'failed', error: 'claude is refused by its provider: authentication_failed' }];
 }
 

@@ -158,7 +158,7 @@ class CliDriverTask implements DriverTask {
     const tools = new InferenceTools({
       definitions: request.tools,
       callTool: call.callTool,
-      mostCalls: dialect.boundsTurns ? null : maxTurns,
+      maxCalls: dialect.boundsTurns ? null : maxTurns,
       onFault: () => this.#run?.fail('the call was broken off'),
       onStubborn: (why) => this.#run?.fail(`${name} goes on although ${why}`),
     });

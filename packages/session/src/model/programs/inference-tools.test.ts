@@ -16,7 +16,7 @@ function open(over: Partial<InferenceToolsOptions> = {}) {
   const tools = new InferenceTools({
     definitions: [],
     callTool: ({ id, input }) => new Promise((answer, fail) => waiting.push({ id, input, answer, fail })),
-    mostCalls: null,
+    maxCalls: null,
     onFault: (reason) => told.push(reason),
     onStubborn: (why) => told.push(why),
     ...over,
@@ -69,7 +69,7 @@ describe('the calls of an inference', () => {
   });
 
   it('fail beyond their number, and end a program that ignores it', async () => {
-    const { tools, told } = open({ mostCalls: 2, callTool: async () => fine });
+    const { tools, told } = open({ maxCalls: 2, callTool: async () => fine });
     await tools.call(call);
     await tools.call(call);
     const content = 'not carried out: the 2 turns of this task are used up. Answer with what is known.';
@@ -104,7 +104,7 @@ describe('the calls of an inference', () => {
   });
 
   it('use up no turn where too many wait: each is carried out when it is made again', async () => {
-    const { tools, told } = open({ mostCalls: 100, callTool: async () => fine });
+    const { tools, told } = open({ maxCalls: 100, callTool: async () => fine });
     const answers = await Promise.all(Array.from({ length: 100 }, () => tools.call(call)));
     const refused = answers.filter(({ isError }) => isError);
     expect(refused).toEqual(Array.from({ length: 35 }, () => tooMany));

@@ -6,7 +6,7 @@ import { withDigits } from '@svc/kit/exact-json.ts';
 import type { Message, ContentBlock } from '../driver.ts';
 
 /** More than a session holds open at a time. */
-const mostKept = 64;
+const maxKept = 64;
 
 interface Known {
   readonly length: number;
@@ -40,7 +40,7 @@ export class KnownConversations {
   /** A conversation that goes on replaces what was known of it: the program adds to the same one. */
   remember(messages: readonly Message[], id: string): void {
     const others = this.#known.filter((known) => known.id !== id);
-    this.#known = [...others, { length: messages.length, digest: digestOf(messages), id }].slice(-mostKept);
+    this.#known = [...others, { length: messages.length, digest: digestOf(messages), id }].slice(-maxKept);
   }
 
   forget(id: string): void {

@@ -167,7 +167,7 @@ export interface InferenceToolsOptions {
   readonly definitions: readonly ToolDefinition[];
   readonly callTool: InferenceCall['callTool'];
   /** Calls beyond these are answered with an error; null where the program counts its turns itself. */
-  readonly mostCalls: number | null;
+  readonly maxCalls: number | null;
   /** Called once with what ends the inference: a cancel, or a failure of the runtime itself. */
   readonly onFault: (reason: unknown) => void;
   /** Called when a program goes on calling after an answer that its calls are used up, or that too many wait; `why` is a clause. */
@@ -175,8 +175,8 @@ export interface InferenceToolsOptions {
 }
 
 /** How many calls of one inference may wait, and what they may hold in all: answers are event streams, so that no room for bodies is theirs. */
-const mostWaiting = 64;
-const mostHeld = 32 * 1024 * 1024;
+const maxWaiting = 64;
+const maxHeld = 32 * 1024 * 1024;
 
 /**
  * Calls of one inference, each carried out after the one before, whatever the program does at once. One that would make those that wait too many
@@ -186,7 +186,7 @@ export class InferenceTools implements OfferedTools {
   readonly definitions: readonly ToolDefinition[];
   readonly #options: InferenceToolsOptions;
   #made = 0;
-  /** The calls that count towards `mostCalls`: all but those that are to be made again. */
+  /** The calls that count towards `maxCalls`: all but those that are to be made again. */
   #turns = 0;
   /** Under way, too. */
   #waiting = 0;
@@ -210,16 +210,16 @@ export class InferenceTools implements OfferedTools {
   call(request: OfferedCall): Promise<ToolAnswer> {
     this.#made += 1;
     if (this.#isOver) return Promise.resolve(late);
-    const { mostCalls } = this.#options;
-    if (mostCalls !== null && this.#turns >= mostCalls) {
+    const { maxCalls } = this.#options;
+    if (maxCalls !== null && this.#turns >= maxCalls) {
       this.#turns += 1;
-      if (this.#turns > 2 * mostCalls) this.#options.onStubborn('inference.max_turns is used up');
-      return Promise.resolve(usedUp(mostCalls));
+      if (this.#turns > 2 * maxCalls) this.#options.onStubborn('inference.max_turns is used up');
+      return Promise.resolve(usedUp(maxCalls));
     }
     const weight = weightOf(request);
-    if (this.#waiting > mostWaiting || (this.#waiting > 0 && this.#held + weight > mostHeld)) {
+    if (this.#waiting > maxWaiting || (this.#waiting > 0 && this.#held + weight > maxHeld)) {
       this.#refused += 1;
-      if (this.#refused > mostWaiting) this.#options.onStubborn('too many of its calls wait');
+      if (this.#refused > maxWaiting) this.#options.onStubborn('too many of its calls wait');
       return Promise.resolve(tooMany);
     }
     this.#refused = 0;
@@ -268,8 +268,8 @@ const tooMany: ToolAnswer = {
   isError: true,
 };
 
-function usedUp(mostCalls: number): ToolAnswer {
-  const content = `not carried out: the ${mostCalls} turns of this task are used up. Answer with what is known.`;
+function usedUp(maxCalls: number): ToolAnswer {
+  const content = `not carried out: the ${maxCalls} turns of this task are used up. Answer with what is known.`;
   return { content, isError: true };
 }
 
@@ -282,7 +282,7 @@ function weightOf({ name, input, digits = {} }: OfferedCall): number {
   for (const [pointer, text] of Object.entries(digits)) weight += pointer.length + text.length + valueWeight;
   // A program may nest deeper than functions can call themselves.
   const left: unknown[] = [input];
-  while (left.length > 0 && weight <= mostHeld) {
+  while (left.length > 0 && weight <= maxHeld) {
     const value = left.pop();
     weight += valueWeight;
     if (typeof value === 'string') weight += value.length;
@@ -290,7 +290,7 @@ function weightOf({ name, input, digits = {} }: OfferedCall): number {
     const entries = Array.isArray(value) ? null : Object.keys(value);
     const values: readonly unknown[] = Object.values(value);
     weight += entries?.reduce((sum, key) => sum + key.length, 0) ?? 0;
-    if (weight + values.length * valueWeight > mostHeld) return mostHeld + 1;
+    if (weight + values.length * valueWeight > maxHeld) return maxHeld + 1;
     for (const each of values) left.push(each);
   }
   return weight;

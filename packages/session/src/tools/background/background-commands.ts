@@ -7,7 +7,7 @@ import { mintWorkId, type WorkId } from '@svc/protocol/ids.ts';
 import type { ToolOutcome } from '../tool.ts';
 
 /** Commands of one session that run in the background at a time. Another one is ended when its grace is over. */
-export const mostCommands = 16;
+export const maxCommands = 16;
 const endGraceMs = 2000;
 
 export interface BackgroundSettings {
@@ -93,7 +93,7 @@ export class BackgroundCommands {
     const stopListening = endOnAbort(started.process, signal, endGraceMs);
     const watched = await this.#firstOf(started, () => {
       if (signal.aborted || this.#stopped) return { kind: 'ended' };
-      if (this.#running.size >= mostCommands) {
+      if (this.#running.size >= maxCommands) {
         void endProcess(started.process, endGraceMs);
         return { kind: 'no-room' };
       }

@@ -36,20 +36,20 @@ const embedded = z.object({
 const block = z.discriminatedUnion('type', [text, media, link, embedded]);
 
 /** How many blocks of one answer are read. A message may hold millions, and reading each takes a hundred times its size. */
-const mostBlocks = 1_000;
+const maxBlocks = 1_000;
 /** No message has more of them as structured content, so no text with more can be the same. */
-const mostValues = 262_144;
+const maxValues = 262_144;
 
 /**
  * What the model receives of a result: its texts, a block a paragraph; a block that is no text is mentioned and not shown. Structured
  * content follows unless one of the texts is the same. Beyond 1,000 blocks, how many there are.
  */
 export function contentOf({ content, structuredContent }: CallResult): string {
-  const blocks = content.slice(0, mostBlocks).map((each) => block.safeParse(readBlock(each)));
+  const blocks = content.slice(0, maxBlocks).map((each) => block.safeParse(readBlock(each)));
   const shown = blocks.map((each) =>
     each.success ? contentOfBlock(each.data) : '[content of a kind that is not known]',
   );
-  if (content.length > mostBlocks) shown.push(`[${content.length - mostBlocks} more blocks of content: not shown]`);
+  if (content.length > maxBlocks) shown.push(`[${content.length - maxBlocks} more blocks of content: not shown]`);
   if (structuredContent === undefined) return shown.join('\n');
   const isRepeated = blocks.some(
     (each) => each.success && each.data.type === 'text' && says(each.data.text, structuredContent),
@@ -99,6 +99,6 @@ function sizeOf(base64: string): number {
 }
 
 function says(shown: string, value: unknown): boolean {
-  const json = parseJsonText(shown, mostValues);
+  const json = parseJsonText(shown, maxValues);
   return json.kind === 'json' && isDeepStrictEqual(json.value, value);
 }

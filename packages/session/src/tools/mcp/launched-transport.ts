@@ -10,12 +10,12 @@ import { messagesIn } from './meant-messages.ts';
 
 const maxMessageBytes = 16 * 1024 * 1024;
 /** How many values one message may hold. A limit on bytes alone would let empty objects take fifty times their size and seconds to read. */
-const mostMessageValues = 262_144;
+const maxMessageValues = 262_144;
 /** Limit between two requests of this client. Many servers greet or log on their standard output, where they should not. */
-const mostStrayLines = 100;
+const maxStrayLines = 100;
 /** Limit between two requests too: for notifications, requests of the server, answers to nothing, empty lines. */
-const mostUnasked = 10_000;
-const mostUnaskedBytes = 64 * 1024 * 1024;
+const maxUnasked = 10_000;
+const maxUnaskedBytes = 64 * 1024 * 1024;
 const stderrTailBytes = 4096;
 /** A server that closed its output and still runs after this time will not say more. */
 const exitGraceMs = 300;
@@ -149,13 +149,13 @@ export class LaunchedTransport implements Sdk.Transport {
     if (line.kind === 'too-long') return this.#break(`wrote a message of more than ${maxMessageBytes} bytes`);
     if (this.#isClosed) return;
     this.#unaskedBytes += line.bytes.length;
-    if (this.#unaskedBytes > mostUnaskedBytes) {
-      return this.#break(`wrote more than ${mostUnaskedBytes} bytes that nobody asked for`);
+    if (this.#unaskedBytes > maxUnaskedBytes) {
+      return this.#break(`wrote more than ${maxUnaskedBytes} bytes that nobody asked for`);
     }
     const text = line.bytes.toString('utf8').replace(/^\uFEFF/, '');
     if (text.trim() === '') return this.#count();
-    const json = parseJsonText(text, mostMessageValues);
-    if (json.kind === 'too-many') return this.#break(`wrote a message of more than ${mostMessageValues} values`);
+    const json = parseJsonText(text, maxMessageValues);
+    if (json.kind === 'too-many') return this.#break(`wrote a message of more than ${maxMessageValues} values`);
     if (json.kind !== 'json') return this.#stray(text);
     for (const message of messagesIn(json.value, this.#asked)) if (!this.#pass(message)) this.#stray(text);
   }
@@ -190,7 +190,7 @@ export class LaunchedTransport implements Sdk.Transport {
   #count(): void {
     this.#hasSpoken = true;
     this.#unasked += 1;
-    if (this.#unasked > mostUnasked) this.#break(`sent more than ${mostUnasked} messages that nobody asked for`);
+    if (this.#unasked > maxUnasked) this.#break(`sent more than ${maxUnasked} messages that nobody asked for`);
   }
 
   #stray(text: string): void {
@@ -199,8 +199,8 @@ export class LaunchedTransport implements Sdk.Transport {
     }
     this.#straySample ??= quoted(text);
     this.#strayLines += 1;
-    if (this.#strayLines > mostStrayLines) {
-      this.#break(`wrote more than ${mostStrayLines} lines that are not messages`);
+    if (this.#strayLines > maxStrayLines) {
+      this.#break(`wrote more than ${maxStrayLines} lines that are not messages`);
     }
   }
 

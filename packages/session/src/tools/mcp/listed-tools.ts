@@ -15,14 +15,14 @@ import { isEmptyList, schemaWithoutNulls, withoutNulls } from './absent-values.t
 import { checkable } from './checkable-schema.ts';
 
 /** Everything that is offered is sent to the model with every turn. */
-const mostTools = 128;
-const longestDescription = 4096;
-const longestSchema = 64 * 1024;
-const longestOfAll = 512 * 1024;
+const maxTools = 128;
+const maxDescription = 4096;
+const maxSchema = 64 * 1024;
+const maxOfAll = 512 * 1024;
 /** The time for compiling the schemas of one list. */
-const longestCheckMs = 5000;
-const longestSentence = 300;
-const mostNames = 10;
+const maxCheckMs = 5000;
+const maxSentence = 300;
+const maxNames = 10;
 
 /** A tool as a server lists it, found to be harmless. */
 export interface ListedTool {
@@ -94,15 +94,15 @@ class ListCheck {
     if (!fitName.test(name)) return this.#leave(`${quoted(name)}, whose name is not one of the protocol`);
     if (execution.taskSupport === 'required') return this.#leave(`${name}, which answers only as a task`);
     if (this.#tools.has(name)) return this.#leave(`a second ${name}`);
-    if (this.#tools.size === mostTools) return this.#leave(`${name}, the tools being more than ${mostTools}`);
+    if (this.#tools.size === maxTools) return this.#leave(`${name}, the tools being more than ${maxTools}`);
     const schemaLength = JSON.stringify(inputSchema).length;
-    if (schemaLength > longestSchema)
-      return this.#leave(`${name}, whose input schema is larger than ${longestSchema} characters`);
+    if (schemaLength > maxSchema)
+      return this.#leave(`${name}, whose input schema is larger than ${maxSchema} characters`);
     // Arguments are an object in any case, and providers want it said.
     const tool = { name, description: shown(description), inputSchema: { type: 'object', ...inputSchema } };
     const length = schemaLength + tool.description.length;
-    if (this.#length + length > longestOfAll)
-      return this.#leave(`${name}, all together being larger than ${longestOfAll} characters`);
+    if (this.#length + length > maxOfAll)
+      return this.#leave(`${name}, all together being larger than ${maxOfAll} characters`);
     const problem = await this.#schemaProblem(name, inputSchema);
     if (problem !== null) return this.#leave(problem);
     this.#length += length;
@@ -114,7 +114,7 @@ class ListCheck {
   }
 
   async #schemaProblem(name: string, schema: JsonSchema): Promise<string | null> {
-    if (this.#checkedMs > longestCheckMs) return `${name}, checking the input schemas having taken too long`;
+    if (this.#checkedMs > maxCheckMs) return `${name}, checking the input schemas having taken too long`;
     const startedMs = this.#clock.monotonicMs();
     const problem = await inputSchemaProblem(name, schema);
     this.#checkedMs += this.#clock.monotonicMs() - startedMs;
@@ -122,7 +122,7 @@ class ListCheck {
   }
 
   #leave(sentence: string): void {
-    this.#leftOut.push(shortened(sentence, longestSentence));
+    this.#leftOut.push(shortened(sentence, maxSentence));
   }
 }
 
@@ -155,18 +155,18 @@ export function changeOf(offered: ListedTools, live: ListedTools): string | null
 
 function part(what: string, names: readonly string[]): string | null {
   if (names.length === 0) return null;
-  const rest = names.length - mostNames;
-  return `${what}: ${names.slice(0, mostNames).join(', ')}${rest > 0 ? ` and ${rest} more` : ''}`;
+  const rest = names.length - maxNames;
+  return `${what}: ${names.slice(0, maxNames).join(', ')}${rest > 0 ? ` and ${rest} more` : ''}`;
 }
 
 const invisible = /[^\P{C}\n\t]/gu;
 
 function shown(description: string): string {
   const text = toUSVString(description).replaceAll(invisible, '').trim();
-  return text.length > longestDescription ? shortened(text, longestDescription - 1) : text;
+  return text.length > maxDescription ? shortened(text, maxDescription - 1) : text;
 }
 
-const longestFile = 8 * 1024 * 1024;
+const maxFile = 8 * 1024 * 1024;
 
 const keptShape = z.object({
   tools: z.array(
@@ -203,7 +203,7 @@ export class KeptLists {
   async #kept(sha256: string): Promise<ListedTools | null> {
     const path = this.#path(sha256);
     try {
-      if ((await stat(path)).size > longestFile) return null;
+      if ((await stat(path)).size > maxFile) return null;
       return keptShape.safeParse(JSON.parse(await readFile(path, 'utf8'))).data ?? null;
     } catch (error) {
       // Never kept, not to be read, or not whole: the server is asked.

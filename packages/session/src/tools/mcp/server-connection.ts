@@ -5,7 +5,7 @@ import { isDeepStrictEqual } from 'node:util';
 import type * as Sdk from '@modelcontextprotocol/client';
 import * as z from 'zod/mini';
 
-import { longestTimerMs } from '@svc/kit/units.ts';
+import { maxTimerMs } from '@svc/kit/units.ts';
 import { quoted, shortened } from '@svc/kit/diagnostics/printable.ts';
 import type { Digits } from '@svc/kit/exact-json.ts';
 import type { HiddenIn, LaunchedProcess } from '@svc/sandbox/launcher.ts';
@@ -15,13 +15,13 @@ import { LaunchedTransport } from './launched-transport.ts';
 import { codeless, unusable } from './meant-messages.ts';
 
 /** The whole list of a well-meant server fits in a page or two. */
-const mostPages = 64;
-const mostListed = 10_000;
+const maxPages = 64;
+const maxListed = 10_000;
 /** Limit for all pages together; one alone is no longer than a message. */
-const mostListedLength = 16 * 1024 * 1024;
-const longestError = 2000;
+const maxListedLength = 16 * 1024 * 1024;
+const maxError = 2000;
 /** The most characters of a failed call in which paths are looked for. */
-const mostExplained = 4096;
+const maxExplained = 4096;
 /** A code of JSON-RPC. */
 const methodNotFound = -32601;
 
@@ -97,13 +97,13 @@ export class ServerConnection {
 
   /** A line of ours for each path that the words of a failed call name and that is hidden from its process; empty without one. */
   hiddenIn(words: string): string {
-    const told = this.#hiddenIn(words.slice(-mostExplained), this.#launched.hides)?.split('\n') ?? [];
+    const told = this.#hiddenIn(words.slice(-maxExplained), this.#launched.hides)?.split('\n') ?? [];
     return told.map((line) => `\n[${line}]`).join('');
   }
 
   async initialize({ signal, timeoutMs }: RequestLimits): Promise<ServerAnswer<null>> {
     return await this.#answer(timeoutMs, async () => {
-      await this.#client.connect(this.#transport, { signal, timeout: Math.min(timeoutMs, longestTimerMs) });
+      await this.#client.connect(this.#transport, { signal, timeout: Math.min(timeoutMs, maxTimerMs) });
       return null;
     });
   }
@@ -129,7 +129,7 @@ export class ServerConnection {
     let last: readonly unknown[] = [];
     let length = 0;
     let cursor = '';
-    for (let page = 0; page < mostPages; page += 1) {
+    for (let page = 0; page < maxPages; page += 1) {
       const params = cursor === '' ? {} : { cursor };
       const answer = await this.#request('tools/list', { params, schema: toolPage, limits });
       if (answer.kind === 'failed') return answer;
@@ -137,15 +137,15 @@ export class ServerConnection {
       const isCut = cursors.has(nextCursor);
       // A server that heeds no cursor gives one page again and again.
       if (isCut && isDeepStrictEqual(listed, last)) return { kind: 'answered', value: { tools, isCut } };
-      if (tools.length + listed.length > mostListed) break;
+      if (tools.length + listed.length > maxListed) break;
       tools.push(...listed);
       if (nextCursor === '' || isCut) return { kind: 'answered', value: { tools, isCut } };
       length += JSON.stringify(listed).length;
-      if (length > mostListedLength) return tooLong('tools of more than 16 MiB');
+      if (length > maxListedLength) return tooLong('tools of more than 16 MiB');
       cursors.add(nextCursor);
       [cursor, last] = [nextCursor, listed];
     }
-    return tooLong(`more than ${mostListed} tools, or in more than ${mostPages} pages`);
+    return tooLong(`more than ${maxListed} tools, or in more than ${maxPages} pages`);
   }
 
   /** Sends the server an abort or a passed limit, and does not wait for it. */
@@ -168,7 +168,7 @@ export class ServerConnection {
     }: { readonly params: Record<string, unknown>; readonly schema: z.ZodMiniType<T>; readonly limits: RequestLimits },
   ): Promise<ServerAnswer<T>> {
     const { signal, timeoutMs } = limits;
-    const options = { signal, timeout: Math.min(timeoutMs, longestTimerMs) };
+    const options = { signal, timeout: Math.min(timeoutMs, maxTimerMs) };
     return await this.#answer(timeoutMs, () => this.#client.request({ method, params }, schema, options));
   }
 
@@ -219,5 +219,5 @@ function tooLong(what: string): ServerAnswer<never> {
 }
 
 function cut(text: string): string {
-  return shortened(text, longestError);
+  return shortened(text, maxError);
 }

@@ -13,7 +13,7 @@ import { changeOf, checkListed, type ListedTools } from './listed-tools.ts';
 import { ServerConnection, type RequestLimits, type ServerAnswer } from './server-connection.ts';
 
 /** Starting a server and asking it for its tools. */
-const longestStartMs = 60_000;
+const maxStartMs = 60_000;
 const shownBytes = 64 * 1024;
 const loggedBytes = 16 * 1024 * 1024;
 
@@ -157,7 +157,7 @@ export class ToolServer {
 
   /** Asks a server what is asked before its tools are called; all of it together is held to one limit of time. */
   async #withinStart<T>(ask: (limits: RequestLimits) => Promise<T>): Promise<T> {
-    const timeoutMs = Math.min(this.#settings.deadlineMs, longestStartMs);
+    const timeoutMs = Math.min(this.#settings.deadlineMs, maxStartMs);
     const closing = this.#closing.signal;
     // Neither AbortSignal.timeout() nor .any(): Node collects a timeout that only a joined signal waits for, and it never fires.
     const limit = new AbortController();

@@ -18,7 +18,7 @@ import {
 } from './plan.ts';
 
 const shownProblems = 10;
-const longestProblem = 400;
+const maxProblem = 400;
 
 export type PlanCheck =
   | { readonly kind: 'plan'; readonly plan: Plan }
@@ -133,7 +133,7 @@ function graphOf(steps: readonly Pick<PlanStep, 'id' | 'dependsOn' | 'condition'
 }
 
 function refused(problems: readonly string[]): PlanCheck {
-  const cut = [...new Set(problems)].map((problem) => shortened(problem, longestProblem));
+  const cut = [...new Set(problems)].map((problem) => shortened(problem, maxProblem));
   const rest = cut.length - shownProblems;
   return { kind: 'refused', problems: rest <= 0 ? cut : [...cut.slice(0, shownProblems), `and ${rest} more`] };
 }

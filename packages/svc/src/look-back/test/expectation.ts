@@ -7,8 +7,8 @@ import { Draft } from '@svc/artifacts/manifest/key-path.ts';
 import { closestName } from '@svc/kit/diagnostics/closest-name.ts';
 import { quoted } from '@svc/kit/diagnostics/printable.ts';
 
-const mostPaths = 1000;
-const mostTasks = 10_000;
+const maxPaths = 1000;
+const maxTasks = 10_000;
 
 /** What of a comparison a path begins with. */
 export const comparedParts = ['grants', 'system', 'tools', 'model', 'maxTokens', 'messages', 'calls'] as const;
@@ -34,9 +34,9 @@ export const expectationSchema = z.strictObject({
       ),
     'recorded',
   ),
-  ignore: z._default(z.array(path).check(z.maxLength(mostPaths)), []),
+  ignore: z._default(z.array(path).check(z.maxLength(maxPaths)), []),
   grants: z._default(z.record(path, z.nullable(z.union([z.string(), z.number(), z.boolean()]))), {}),
-  tasks: z.optional(z.array(task).check(z.maxLength(mostTasks))),
+  tasks: z.optional(z.array(task).check(z.maxLength(maxTasks))),
 });
 
 /** What a test expects. Without `tasks`, what was recorded. */

@@ -4,7 +4,7 @@ import { inertLine } from '@svc/terminal/screen/inert-text.ts';
 import { headlineOf, staleText } from './test-report.ts';
 import type { TestRun } from './run-test.ts';
 
-const longestMessage = 500;
+const maxMessage = 500;
 
 /** The report of a run of tests; `suite` is the name of the capsule. */
 export function junitReport(suite: string, runs: readonly TestRun[]): string {
@@ -45,7 +45,7 @@ function caseOf(suite: string, { test, outcome, durationMs }: TestRun): string {
 
 function valueText(value: unknown): string {
   if (value === '') return '(empty)';
-  return inertLine(typeof value === 'string' ? value : (JSON.stringify(value) ?? '(nothing)'), longestMessage);
+  return inertLine(typeof value === 'string' ? value : (JSON.stringify(value) ?? '(nothing)'), maxMessage);
 }
 
 function seconds(ms: number): string {

@@ -142,9 +142,9 @@ function stagingIn(directory: string, shown: string): string {
   }
 }
 
-const longestDescription = 100;
+const maxDescription = 100;
 /** Nobody reads longer ones here: without tasks, what was recorded is expected. */
-const longestResults = 32 * 1024;
+const maxResults = 32 * 1024;
 
 function expectationOf({ recording }: WholeRecording, redact: (text: string) => string): string {
   const tasks = recording.crossings.flatMap((crossing) =>
@@ -153,13 +153,13 @@ function expectationOf({ recording }: WholeRecording, redact: (text: string) => 
   const [line = ''] = redact(tasks[0]?.text ?? '')
     .trim()
     .split('\n');
-  const description = shortened(line, longestDescription);
+  const description = shortened(line, maxDescription);
   const ends = tasks.flatMap(({ id }) => {
     const end = recording.ends.find((each) => each.id === id);
     return end === undefined ? [] : [{ state: end.state, ...(end.result == null ? {} : { result: end.result }) }];
   });
   const resultsLength = ends.reduce((sum, { result = '' }) => sum + result.length, 0);
-  const told = resultsLength > longestResults ? {} : { tasks: ends };
+  const told = resultsLength > maxResults ? {} : { tasks: ends };
   return `${expectationHead}${stringify({ description, ...told }, { lineWidth: 0 })}`;
 }
 

@@ -60,11 +60,11 @@ export function findTests(directory: string, shownDirectory: string, names: read
   return names.length === 0 ? tests : tests.filter(({ name }) => names.includes(name));
 }
 
-const mostListed = 10;
+const maxListed = 10;
 
 function listed(names: readonly string[]): string {
-  const more = names.length > mostListed ? ` and ${names.length - mostListed} more` : '';
-  return `${names.slice(0, mostListed).join(', ')}${more}`;
+  const more = names.length > maxListed ? ` and ${names.length - maxListed} more` : '';
+  return `${names.slice(0, maxListed).join(', ')}${more}`;
 }
 
 const dot = 0x2e;

@@ -18,7 +18,7 @@ export interface TestCounts {
   refused: number;
 }
 
-const longestPath = 200;
+const maxPath = 200;
 
 /** The row of a test. */
 export function rowOf({ test, outcome }: TestRun): Shown {
@@ -58,7 +58,7 @@ export function renderFailedTest(page: Page, { run, outcome, isUpdatable }: Fail
 /** Where a test differs from its recording, as a clause. */
 export function headlineOf({ part, step, path, problem }: TestDifference): string {
   const where = placeOf({ step, path });
-  if (problem !== null) return `differs ${step === null ? '' : `at #${step}: `}${inertLine(problem, longestPath)}`;
+  if (problem !== null) return `differs ${step === null ? '' : `at #${step}: `}${inertLine(problem, maxPath)}`;
   switch (part) {
     case 'grants':
       return `differs at ${where}: something else is granted`;
@@ -72,7 +72,7 @@ export function headlineOf({ part, step, path, problem }: TestDifference): strin
 }
 
 function placeOf({ step, path }: Pick<TestDifference, 'step' | 'path'>): string {
-  return `${step === null ? '' : `#${step} `}${inertLine(path, longestPath)}`;
+  return `${step === null ? '' : `#${step} `}${inertLine(path, maxPath)}`;
 }
 
 function rowsOf(page: Page, { recorded, now, problem }: TestDifference): string {

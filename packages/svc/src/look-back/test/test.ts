@@ -29,7 +29,7 @@ import { expectationFile, findTests, type TestFolder } from './test-folders.ts';
 import { factsOf, renderFailedTest, rowOf, endOf, type TestCounts } from './test-report.ts';
 
 /** Comparisons of two lines for the change of one `expect.yaml` that is shown: of 2000 lines with 2000 others. */
-const mostCells = 2001 * 2001;
+const maxCells = 2001 * 2001;
 
 interface TestOptions extends WorkspaceOption {
   readonly record?: string;
@@ -193,7 +193,7 @@ class TestSession {
         continue;
       }
       stdout.write(say`\nupdate ${file}\n`);
-      for (const [mark, line] of lineDiff(before, after, mostCells)) stdout.write(exactLine`  ${mark} ${line}\n`);
+      for (const [mark, line] of lineDiff(before, after, maxCells)) stdout.write(exactLine`  ${mark} ${line}\n`);
     }
     for (const change of this.#changes) await writeChange(change);
     if (this.#options.json !== true) this.#tellUpdated();

@@ -8,7 +8,7 @@ import { say, type Shown } from '@svc/terminal/screen/shown.ts';
 
 /** What is shown of a text, around the place where it differs. */
 const around = 200;
-const longestName = 100;
+const maxName = 100;
 
 export function renderDivergence(page: Page, facts: DivergenceFacts): string {
   const { request, difference } = facts;
@@ -29,20 +29,20 @@ function whereOf({ steps, port, name, turn, task }: DivergenceFacts): Shown {
       ? `#${steps.a ?? steps.b}`
       : `#${steps.a} and #${steps.b}`;
   if (port === null) return say`task ${task ?? 0}`;
-  const called = port === 'model' ? 'model' : `${port} ${inertLine(name ?? '', longestName)}`;
+  const called = port === 'model' ? 'model' : `${port} ${inertLine(name ?? '', maxName)}`;
   return say`${step} (${called}${turn === null ? '' : `, turn ${turn}`})`;
 }
 
 function whatOf({ kind, steps, part, message }: DivergenceFacts): Shown {
   if (kind === 'missing') return say`only the ${steps.b === null ? 'first' : 'second'} session has this step`;
   if (message !== null) {
-    return say`message ${message.number}${message.role === null ? '' : ` (${inertLine(message.role, longestName)})`}`;
+    return say`message ${message.number}${message.role === null ? '' : ` (${inertLine(message.role, maxName)})`}`;
   }
   return say`${part ?? 'fixed part'}`;
 }
 
 function placeOf({ path, byte }: Difference): Shown {
-  const pointer = path === '' ? '' : `, ${inertLine(path, longestName)}`;
+  const pointer = path === '' ? '' : `, ${inertLine(path, maxName)}`;
   return say`${pointer}${byte === null ? '' : `, byte ${byte}`}`;
 }
 

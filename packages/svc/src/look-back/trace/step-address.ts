@@ -6,13 +6,13 @@ export interface StepAddress {
   readonly step: string | null;
 }
 
-const mostDigitsOfStep = 3;
+const maxDigitsOfStep = 3;
 
 /** `<session>#<step>`, two words, or one: a number of up to three digits is a step of the newest session. */
 export function addressOf(first: string | undefined, second: string | undefined): StepAddress {
   if (second !== undefined) return { session: first, step: second.replace(/^#/, '') };
   const [, session = '', step] = /^(.*)#(\d+)$/.exec(first ?? '') ?? [];
   if (step !== undefined) return { session: session === '' ? undefined : session, step };
-  const isStep = first !== undefined && /^\d+$/.test(first) && first.length <= mostDigitsOfStep;
+  const isStep = first !== undefined && /^\d+$/.test(first) && first.length <= maxDigitsOfStep;
   return isStep ? { session: undefined, step: first } : { session: first, step: null };
 }

@@ -10,9 +10,9 @@ import type { Shown } from '@svc/terminal/screen/shown.ts';
 import { shownCount, shownDuration } from '@svc/kit/shown-values.ts';
 
 /** Limit for a name or an input, so that a row in a pipe has an end. */
-const longestCell = 512;
+const maxCell = 512;
 /** The first bytes of an input have all that a row can show. */
-const longestInput = 4096;
+const maxInput = 4096;
 
 /** Fits 80 columns: the last column takes what the others leave. */
 const columns: readonly Column[] = [
@@ -29,7 +29,7 @@ export function stepRow(step: Step, reader: JournalReader, output: Output): Show
   const cells = [`#${number}`, name, aboutOf(step, reader), resultOf(step), end === null ? '' : shownDuration(end.ms)];
   return fixedRow(
     columns,
-    cells.map((cell) => inertLine(cell, longestCell)),
+    cells.map((cell) => inertLine(cell, maxCell)),
     output,
   );
 }
@@ -48,7 +48,7 @@ function inputOf(reader: JournalReader, hash: string): string {
   const body = reader.body(hash);
   if (body.kind === 'cut') return body.head;
   if (body.kind !== 'text') return `(${body.kind})`;
-  if (body.text.length > longestInput) return body.text.slice(0, longestInput);
+  if (body.text.length > maxInput) return body.text.slice(0, maxInput);
   const value = parsed(body.text);
   const texts = typeof value === 'object' && value !== null ? Object.values(value) : [value];
   const [only] = texts;

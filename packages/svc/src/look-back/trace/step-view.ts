@@ -8,9 +8,9 @@ import { inertLine } from '@svc/terminal/screen/inert-text.ts';
 import type { Page } from '@svc/terminal/screen/page.ts';
 import { say, type Shown, unfenced } from '@svc/terminal/screen/shown.ts';
 
-const longestName = 100;
+const maxName = 100;
 /** Limit for what happened within a step. */
-const longestWithin = 4 * 1024 * 1024;
+const maxWithin = 4 * 1024 * 1024;
 
 type ModelStart = Extract<StartRecord, { port: 'model' }>;
 
@@ -96,7 +96,7 @@ export class StepView {
   }
 
   #within(step: Step): string {
-    return [...this.#reader.within(step, longestWithin)].map((record) => this.#asked(record)).join('');
+    return [...this.#reader.within(step, maxWithin)].map((record) => this.#asked(record)).join('');
   }
 
   #asked({ what, value }: JournalRecord<'ask'>): string {
@@ -148,7 +148,7 @@ function usageOf({ in: input, out, cache }: { in: number; out: number; cache?: n
 }
 
 function shortName(name: string): string {
-  return inertLine(name, longestName);
+  return inertLine(name, maxName);
 }
 
 /** Why a text is not there, in brackets. */
@@ -157,10 +157,10 @@ export function missing(body: Exclude<BodyReading, { kind: 'text' }>): string {
 }
 
 /** Each level indents all that is in it: a longer text could become a hundred times as long. */
-const longestPretty = 1024 * 1024;
+const maxPretty = 1024 * 1024;
 
 /** JSON with its lines; any other text, and one that is very long, as it is. */
 function pretty(text: string): string {
-  const value = text.length > longestPretty ? null : parsed(text);
+  const value = text.length > maxPretty ? null : parsed(text);
   return typeof value === 'object' && value !== null ? JSON.stringify(value, null, 2) : text;
 }

@@ -28,11 +28,11 @@ export interface Question {
 }
 
 /** Limit for names in a folder. */
-const mostNames = 2000;
-const mostSessions = 200;
+const maxNames = 2000;
+const maxSessions = 200;
 /** The task's text is looked for in the first part of a trace. */
 const tracePart = 1024 * 1024;
-const longestAbout = 60;
+const maxAbout = 60;
 
 /** Gives none for an unknown kind: a script may be of another version. */
 export async function candidatesOf(kind: string, question: Question): Promise<readonly Candidate[]> {
@@ -85,7 +85,7 @@ function recorded({ context }: Question): readonly NamedSession[] {
 function sessions({ typed }: Question, found: readonly NamedSession[]): readonly Candidate[] {
   const known = new Map<string, NamedSession>();
   for (const each of found) if (!known.has(each.id)) known.set(each.id, each);
-  const newest = [...known.values()].toSorted((a, b) => b.atMs - a.atMs).slice(0, mostSessions);
+  const newest = [...known.values()].toSorted((a, b) => b.atMs - a.atMs).slice(0, maxSessions);
   const ids = newest.map(({ id }) => id);
   return newest.map(({ id, about }) => ({
     value: typed.startsWith('ses_') ? id : suffixOf(id, ids),
@@ -174,7 +174,7 @@ function namesIn(folder: string): readonly string[] {
   if (directory === null) return [];
   const names: string[] = [];
   try {
-    for (let entry = directory.readSync(); entry !== null && names.length < mostNames; entry = directory.readSync()) {
+    for (let entry = directory.readSync(); entry !== null && names.length < maxNames; entry = directory.readSync()) {
       names.push(entry.name);
     }
   } finally {
@@ -184,5 +184,5 @@ function namesIn(folder: string): readonly string[] {
 }
 
 function shortened(text: string): string {
-  return inertLine(text, longestAbout);
+  return inertLine(text, maxAbout);
 }

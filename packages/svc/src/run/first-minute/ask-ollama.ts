@@ -7,9 +7,9 @@ import { ownConnection } from '@svc/kit/net/connections.ts';
 
 /** A running Ollama answers at once. */
 const usualAnswerMs = 200;
-const mostBytes = 1024 * 1024;
+const maxBytes = 1024 * 1024;
 /** So many of the newest models are asked what they can do. */
-const mostAsked = 8;
+const maxAsked = 8;
 
 const tags = z.object({ models: z.array(z.object({ name: z.string().check(z.minLength(1), z.maxLength(256)) })) });
 const abilities = z.object({ capabilities: z.array(z.string()) });
@@ -32,7 +32,7 @@ export async function askOllama(address: string, answerMs: number = usualAnswerM
   const listed = tags.safeParse(await answerOf(`${address}/api/tags`, answerMs));
   if (!listed.success) return null;
   const names = listed.data.models.map(({ name }) => name);
-  const asked = names.slice(0, mostAsked);
+  const asked = names.slice(0, maxAsked);
   const able = await Promise.all(asked.map(async (name) => await canCallTools(address, name, answerMs)));
   return asked.find((_, index) => able[index] === true) ?? names.find((name) => !/embed|bert/i.test(name)) ?? null;
 }
@@ -69,7 +69,7 @@ async function textOf(
     const { done = true, value } = (await reader?.read()) ?? {};
     if (value !== undefined) pieces.push(value);
     size += value?.length ?? 0;
-    if (size > mostBytes) {
+    if (size > maxBytes) {
       await reader?.cancel();
       return null;
     }

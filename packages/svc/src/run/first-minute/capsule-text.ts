@@ -26,7 +26,7 @@ export interface TaskGrants {
 
 /** What a capsule is called that has no manifest. */
 export const adhocName = 'task';
-const mostTurns = 60;
+const maxTurns = 60;
 export const editor = 'svc-tool-editor';
 
 /** The manifest as text, with a comment for a person who makes a capsule of it. */
@@ -48,7 +48,7 @@ export function capsuleText(
     `  endpoint: ${json(endpoint)}`,
     ...(keyVariable === null ? [] : [`  api_key: \${${keyVariable}}    # the variable; the key itself is in no file`]),
     `  driver: { artifact: ${driver} }`,
-    `  max_turns: ${mostTurns}`,
+    `  max_turns: ${maxTurns}`,
     '  system_prompt: |',
     ...systemPrompt(grants).map((line) => (line === '' ? '' : `    ${line}`)),
     ...capabilities(grants),

@@ -19,8 +19,8 @@ export interface GitOfTask {
   readonly warnings: readonly Diagnostic[];
 }
 
-const longestMs = 5000;
-const mostBytes = 4096;
+const maxMs = 5000;
+const maxBytes = 4096;
 
 /** `path` has its links resolved. The identity is what the person's own git would take there. */
 export async function gitOfTask(path: string, { env, home }: CommandContext): Promise<GitOfTask> {
@@ -61,7 +61,7 @@ async function identityOf(
 /** Returns null where git knows no name. It reads configurations for this, and runs nothing that they name. */
 async function asked(git: string, role: string, cwd: string, env: CommandContext['env']): Promise<string | null> {
   try {
-    const options = { cwd, env, timeout: longestMs, maxBuffer: mostBytes };
+    const options = { cwd, env, timeout: maxMs, maxBuffer: maxBytes };
     return (await promisify(execFile)(git, ['var', `GIT_${role}_IDENT`], options)).stdout;
   } catch (error) {
     if (error instanceof Error && 'code' in error) return null;

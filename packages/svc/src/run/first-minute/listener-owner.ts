@@ -5,7 +5,7 @@ import { closeSync, openSync, readSync } from 'node:fs';
 import { unlessRefused } from '@svc/kit/files/unless-refused.ts';
 
 /** Sockets that listen are listed first: those of connections are not read. */
-const mostRead = 4 * 1024 * 1024;
+const maxRead = 4 * 1024 * 1024;
 const pieceBytes = 64 * 1024;
 const tables = ['/proc/net/tcp', '/proc/net/tcp6'] as const;
 
@@ -52,7 +52,7 @@ function startOf(table: string): string {
   const file = openSync(table, 'r');
   try {
     const pieces: Buffer[] = [];
-    for (let read = 0; read < mostRead;) {
+    for (let read = 0; read < maxRead;) {
       const piece = Buffer.allocUnsafe(pieceBytes);
       const count = readSync(file, piece, 0, pieceBytes, null);
       if (count === 0) break;

@@ -20,9 +20,9 @@ interface RefusalQuestion {
   readonly folder: string;
 }
 
-const mostThings = 20;
+const maxThings = 20;
 /** Limit for what a call was given and said. */
-const longestText = 16 * 1024;
+const maxText = 16 * 1024;
 const largestLog = 1024 * 1024;
 
 const name = '([A-Za-z0-9][A-Za-z0-9._+-]{0,63})';
@@ -66,7 +66,7 @@ export class RefusedThings {
     if (activity.kind !== 'call-ended') return;
     const { call, input } = activity;
     const asked = JSON.stringify(input ?? '')
-      .slice(0, longestText)
+      .slice(0, maxText)
       .replaceAll('\\n', '\n');
     if (call.kind === 'unknown') return this.#command(call.toolName, matches(address, asked));
     if (call.kind !== 'shell') return;
@@ -131,7 +131,7 @@ export class RefusedThings {
     const key = `${thing.kind} ${thing.what}`;
     const known = this.#things.get(key);
     // The call that names a host too says more.
-    if (known === undefined ? this.#things.size < mostThings : (thing.flag ?? '').length > (known.flag ?? '').length)
+    if (known === undefined ? this.#things.size < maxThings : (thing.flag ?? '').length > (known.flag ?? '').length)
       this.#things.set(key, thing);
   }
 }
@@ -152,7 +152,7 @@ const reasons = {
 /** What a command wrote to standard error, by the form of results of commands. */
 function errorsOf(result: string): string {
   const at = result.lastIndexOf('\nstderr:');
-  return at < 0 ? '' : result.slice(at, at + longestText);
+  return at < 0 ? '' : result.slice(at, at + maxText);
 }
 
 /** The addresses that stand behind a command in a script, up to its next command. */

@@ -14,7 +14,7 @@ import type {
 import { systemClock } from '@svc/kit/system-clock.ts';
 import { elapsedMs } from '@svc/kit/clock.ts';
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
-import { durationShape, longestTimerMs, secondsOf, wholeMs } from '@svc/kit/units.ts';
+import { durationShape, maxTimerMs, secondsOf, wholeMs } from '@svc/kit/units.ts';
 import type { EventId, NumberedFrame } from '@svc/protocol/frames.ts';
 import type { Activity } from '@svc/session/task/activity.ts';
 import type { FailedTask, Task } from '@svc/session/task/task.ts';
@@ -100,7 +100,7 @@ export function openScript(
 function timeoutOf({ timeout }: ScriptOptions, usage: (problem: string) => never): number | null {
   if (timeout === undefined) return null;
   const ms = durationShape.test(timeout) ? wholeMs(secondsOf(timeout) ?? 0) : 0;
-  if (ms < 1 || ms > longestTimerMs) usage('--timeout must be a time such as 90s, 5m or 2h, of at most 596h');
+  if (ms < 1 || ms > maxTimerMs) usage('--timeout must be a time such as 90s, 5m or 2h, of at most 596h');
   return ms;
 }
 

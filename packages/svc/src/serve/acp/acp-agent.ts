@@ -18,7 +18,7 @@ import { KeptSessions, workspaceOf } from './kept-session.ts';
 import { parsePrompt } from './prompt.ts';
 
 /** Each is a process. */
-const mostSessions = 32;
+const maxSessions = 32;
 
 const noServers =
   'The MCP servers of the editor are not used: the tools of a capsule are those that its manifest names.\n\n';
@@ -140,8 +140,8 @@ export class AcpAgent {
   async #start(id: string, cwd: string, hasServers: boolean): Promise<void> {
     const peer = this.#peer;
     if (peer === null) throw new Error('a request comes from somebody');
-    if (this.#sessions.size + this.#starting.size >= mostSessions) {
-      throw failed(`there are ${mostSessions} sessions already; close one`);
+    if (this.#sessions.size + this.#starting.size >= maxSessions) {
+      throw failed(`there are ${maxSessions} sessions already; close one`);
     }
     if (this.#starting.has(id)) throw failed('this session is being loaded already');
     this.#starting.add(id);

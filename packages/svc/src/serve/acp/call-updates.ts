@@ -26,17 +26,17 @@ const editorKinds: ReadonlyMap<unknown, ToolKind> = new Map([
 /** Tools of `svc` that reach other capsules. */
 const peers: ReadonlySet<string> = new Set(['delegate-task', 'share-file', 'fetch-peer-file']);
 
-const longestTitle = 200;
+const maxTitle = 200;
 /** Limit for the arguments as JSON: longer ones are not shown. */
-const longestInput = 1024 * 1024;
+const maxInput = 1024 * 1024;
 /** Limit for a result as it is shown; the model has all of it. */
-const longestResult = 64 * 1024;
+const maxResult = 64 * 1024;
 
 /** A call that begins. */
 export function callStarted(toolCallId: string, { name, input }: RequestedCall, tools: CalledTools): AcpUpdate {
   const given = asJsonObject(input) ?? {};
   const locations = name === editor ? placesOf(given['path'], tools) : [];
-  const isShort = (JSON.stringify(input) ?? '').length <= longestInput;
+  const isShort = (JSON.stringify(input) ?? '').length <= maxInput;
   return {
     sessionUpdate: 'tool_call',
     toolCallId,
@@ -67,7 +67,7 @@ function titleOf(name: string, given: Readonly<Record<string, unknown>>): string
   const [command, path] = [given['command'], given['path']].map((word) => (typeof word === 'string' ? word : ''));
   const words = name === editor ? [command, path] : [name, command];
   const title = words.filter((word) => word !== '').join(' ');
-  return shortened((title === '' ? name : title).replaceAll(/\s+/g, ' '), longestTitle).toWellFormed();
+  return shortened((title === '' ? name : title).replaceAll(/\s+/g, ' '), maxTitle).toWellFormed();
 }
 
 function kindOf(name: string, given: Readonly<Record<string, unknown>>, { commands }: CalledTools): ToolKind {
@@ -98,7 +98,7 @@ function textOf(bytes: Buffer | undefined): string | null {
 /** Fences a text with marks that no line of it has: editors show texts as Markdown. */
 function resultOf(text: string): readonly ToolContent[] {
   if (text === '') return [];
-  const shown = shortened(text, longestResult);
+  const shown = shortened(text, maxResult);
   const longest = Math.max(2, ...[...shown.matchAll(/`+/g)].map(([marks]) => marks.length));
   const fence = '`'.repeat(longest + 1);
   return [{ type: 'content', content: textBlock(`${fence}\n${shown}\n${fence}`) }];

@@ -39,6 +39,6 @@ export type TurnEnd =
   | { readonly kind: 'failed'; readonly why: string };
 
 /** Limit for one line: the content of an update has bounds of its own, and JSON may need six characters for each of its characters. */
-export const longestNews: number = 32 * 1024 * 1024;
+export const maxNews: number = 32 * 1024 * 1024;
 /** A message of the editor has at most this length, and is encoded anew. */
-export const longestOrder: number = 64 * 1024 * 1024;
+export const maxOrder: number = 64 * 1024 * 1024;

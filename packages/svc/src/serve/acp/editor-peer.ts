@@ -5,13 +5,13 @@ import { asJsonObject, type JsonObject } from '@svc/protocol/json-object.ts';
 import { parsedJson } from '@svc/protocol/json-text.ts';
 import { decodeStrictUtf8 } from '@svc/protocol/strict-utf8.ts';
 import { AcpFault } from './fault.ts';
-import { Lines, longestMessage, type ReadLine, tooLong } from '../lines.ts';
+import { Lines, maxMessage, type ReadLine, tooLong } from '../lines.ts';
 
-const longestId = 256;
+const maxId = 256;
 /** Requests that wait for an answer, each way. */
-const mostOpen = 256;
+const maxOpen = 256;
 /** Limit for the messages that brought those of the editor, together. */
-const mostOpenBytes = 64 * 1024 * 1024;
+const maxOpenBytes = 64 * 1024 * 1024;
 
 type RequestId = string | number;
 
@@ -37,7 +37,7 @@ interface Asked {
 export class EditorPeer {
   readonly #write: (message: JsonObject) => void;
   readonly #handlers: EditorHandlers;
-  readonly #lines = new Lines(longestMessage);
+  readonly #lines = new Lines(maxMessage);
   readonly #asked = new Map<string, Asked>();
   #open = 0;
   #openBytes = 0;
@@ -58,7 +58,7 @@ export class EditorPeer {
 
   /** Returns the result. Rejects with the editor's refusal. A caller that waits no more aborts `signal`, which rejects it too. */
   async ask(method: string, params: JsonObject, signal: AbortSignal): Promise<unknown> {
-    if (this.#asked.size >= mostOpen) throw new AcpFault(-32_603, 'too many requests wait for the editor');
+    if (this.#asked.size >= maxOpen) throw new AcpFault(-32_603, 'too many requests wait for the editor');
     this.#ids += 1;
     const id = `svc-${this.#ids}`;
     return await new Promise((resolve, reject) => {
@@ -89,7 +89,7 @@ export class EditorPeer {
     const message = asJsonObject(read.value);
     if (message === null) return this.#refuse(null, -32_600, 'Invalid Request: not an object');
     const { id, method } = message;
-    const isId = (typeof id === 'string' && id.length <= longestId) || Number.isSafeInteger(id);
+    const isId = (typeof id === 'string' && id.length <= maxId) || Number.isSafeInteger(id);
     if (id !== undefined && !isId) return this.#refuse(null, -32_600, 'Invalid Request: id');
     const answered = (id as RequestId | undefined) ?? null;
     if (nestsTooDeep(message)) return this.#refuse(answered, -32_600, 'Invalid Request: nested deeper than 64');
@@ -105,9 +105,9 @@ export class EditorPeer {
   }
 
   #refusalOf(bytes: number): string | null {
-    if (this.#open >= mostOpen) return `${mostOpen} requests wait already`;
-    if (this.#openBytes + bytes <= mostOpenBytes) return null;
-    return `the requests that wait may have ${mostOpenBytes} bytes together`;
+    if (this.#open >= maxOpen) return `${maxOpen} requests wait already`;
+    if (this.#openBytes + bytes <= maxOpenBytes) return null;
+    return `the requests that wait may have ${maxOpenBytes} bytes together`;
   }
 
   /** `bytes` are those of the message that brought it, which is held until then. */

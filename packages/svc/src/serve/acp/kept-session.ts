@@ -15,13 +15,13 @@ import type { ServedOptions } from '../run-served.ts';
 import type { AcpUpdate } from './updates.ts';
 
 /** Limit for one session; the oldest turns give way. */
-const mostBytes = 16 * 1024 * 1024;
+const maxBytes = 16 * 1024 * 1024;
 /** So much is left where turns give way, so that it is not done with each update. */
 const leftBytes = 12 * 1024 * 1024;
-const mostSessions = 200;
-const longestTitle = 80;
+const maxSessions = 200;
+const maxTitle = 80;
 /** Limit for the first line, which names the session. */
-const longestHead = 64 * 1024;
+const maxHead = 64 * 1024;
 
 export interface SessionInfo {
   readonly sessionId: string;
@@ -69,7 +69,7 @@ export class KeptSessions {
 
   /** Updates of a session that is kept, in their order. Passes over other lines. */
   *updates(sessionId: string): Generator<AcpUpdate, void> {
-    const bytes = readFileUpTo(this.#path(sessionId), 2 * mostBytes);
+    const bytes = readFileUpTo(this.#path(sessionId), 2 * maxBytes);
     const [, ...lines] = (bytes ?? Buffer.alloc(0)).toString().split('\n');
     for (const line of lines) {
       const update = parseJsonObject(line);
@@ -88,7 +88,7 @@ export class KeptSessions {
   }
 
   #makeRoom(): void {
-    for (const { sessionId } of this.list().slice(mostSessions - 1)) rmSync(this.#path(sessionId), { force: true });
+    for (const { sessionId } of this.list().slice(maxSessions - 1)) rmSync(this.#path(sessionId), { force: true });
   }
 
   #path(sessionId: string): string {
@@ -122,7 +122,7 @@ export class KeptSession {
   begin(prompt: string): void {
     if (this.#bytes !== null) return;
     this.#about.makeRoom();
-    const title = shortened(prompt.replaceAll(/\s+/g, ' ').trim(), longestTitle).toWellFormed();
+    const title = shortened(prompt.replaceAll(/\s+/g, ' ').trim(), maxTitle).toWellFormed();
     this.#bytes = 0;
     this.#append({ version: 1, cwd: this.#about.cwd, title });
   }
@@ -133,7 +133,7 @@ export class KeptSession {
     const chunk = this.#chunk;
     if (chunk !== null && isSameMessage(chunk, update)) {
       this.#chunk = { ...update, content: { type: 'text', text: `${textOf(chunk)}${textOf(update)}` } };
-      if (textOf(this.#chunk).length > mostTogether) this.flush();
+      if (textOf(this.#chunk).length > maxTogether) this.flush();
       return;
     }
     this.flush();
@@ -151,7 +151,7 @@ export class KeptSession {
     const line = `${JSON.stringify(redactedJson(value, this.#about.redact))}\n`;
     const length = Buffer.byteLength(line);
     try {
-      if ((this.#bytes ?? 0) + length > mostBytes) this.#giveWay(length);
+      if ((this.#bytes ?? 0) + length > maxBytes) this.#giveWay(length);
       appendFileSync(this.#path, line, { mode: 0o600 });
     } catch (error) {
       throw ioFault(error, `${this.#path} cannot be written`);
@@ -178,7 +178,7 @@ export class KeptSession {
 type Chunk = Extract<AcpUpdate, { readonly messageId?: string }>;
 
 /** Characters of one chunk that is kept. */
-const mostTogether = 64 * 1024;
+const maxTogether = 64 * 1024;
 
 function isChunk(update: AcpUpdate): update is Chunk {
   return update.sessionUpdate === 'agent_message_chunk' || update.sessionUpdate === 'agent_thought_chunk';
@@ -196,8 +196,8 @@ function textOf({ content }: Chunk): string {
 function readHead(path: string): string {
   const file = openSync(path, 'r');
   try {
-    const bytes = Buffer.alloc(longestHead);
-    const text = bytes.subarray(0, readSync(file, bytes, 0, longestHead, 0)).toString();
+    const bytes = Buffer.alloc(maxHead);
+    const text = bytes.subarray(0, readSync(file, bytes, 0, maxHead, 0)).toString();
     return text.slice(0, Math.max(0, text.indexOf('\n')));
   } finally {
     closeSync(file);

@@ -10,13 +10,13 @@ export interface Prompt {
   readonly blocks: readonly ContentBlock[];
 }
 
-const mostBlocks = 1024;
+const maxBlocks = 1024;
 
 /** Texts, links and embedded texts, one below the other. Throws `-32602` for anything else. */
 export function parsePrompt(given: unknown): Prompt {
   if (!Array.isArray(given)) throw invalidParams('prompt must be a list of content blocks');
-  if (given.length === 0 || given.length > mostBlocks) {
-    throw invalidParams(`prompt must have 1 to ${mostBlocks} content blocks`);
+  if (given.length === 0 || given.length > maxBlocks) {
+    throw invalidParams(`prompt must have 1 to ${maxBlocks} content blocks`);
   }
   const blocks: ContentBlock[] = [];
   const texts: string[] = [];

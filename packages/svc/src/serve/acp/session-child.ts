@@ -9,7 +9,7 @@ import { isSystemError, systemReason } from '@svc/kit/diagnostics/system-reason.
 import type { CommandContext } from '@svc/terminal/screen/command-context.ts';
 import { sayLines } from '@svc/terminal/screen/shown.ts';
 import type { ServedOptions } from '../run-served.ts';
-import { longestNews, type SessionNews, type SessionOrder } from './channel.ts';
+import { maxNews, type SessionNews, type SessionOrder } from './channel.ts';
 import type { EditorOutput } from './editor-output.ts';
 import { failed } from './fault.ts';
 import { Lines } from '../lines.ts';
@@ -20,7 +20,7 @@ const startMs = 180_000;
 const endMs = 20_000;
 /** Characters from the end of its standard error that are repeated where it does not start, or ends by itself. */
 const keptWords = 2000;
-const longestWords = 64 * 1024;
+const maxWords = 64 * 1024;
 
 interface SessionListener {
   readonly onNews: (news: SessionNews) => void;
@@ -50,7 +50,7 @@ export class SessionChild {
     child.stdin.on('error', () => {});
     child.stderr?.setEncoding('utf8').on('data', (text: string) => {
       this.#words = (this.#words + text).slice(-keptWords);
-      context.stderr.write(sayLines(text.slice(0, longestWords)));
+      context.stderr.write(sayLines(text.slice(0, maxWords)));
     });
   }
 
@@ -109,14 +109,14 @@ export class SessionChild {
   }
 
   async #ready(onNews: (news: SessionNews) => void): Promise<void> {
-    const lines = new Lines(longestNews);
+    const lines = new Lines(maxNews);
     const late = new AbortController();
     const first = new Promise<string | null>((resolve) => {
       this.#child.stdout?.on('data', (bytes: Buffer) => {
         if (this.#fault !== null) return;
         for (const line of lines.read(bytes)) {
           // Other sessions of the editor go on, whatever a component had this one say.
-          if (line === 'too-long') return this.#breakOff(`it said more than ${longestNews} bytes at once`);
+          if (line === 'too-long') return this.#breakOff(`it said more than ${maxNews} bytes at once`);
           const news = JSON.parse(line.toString()) as SessionNews;
           if (news.kind === 'ready') resolve(null);
           else onNews(news);

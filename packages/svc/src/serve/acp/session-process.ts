@@ -14,7 +14,7 @@ import type { CommandContext } from '@svc/terminal/screen/command-context.ts';
 import { render } from '@svc/terminal/screen/render-failure.ts';
 import { jsonLine, say } from '@svc/terminal/screen/shown.ts';
 import { runServed, type ServedOptions } from '../run-served.ts';
-import { longestOrder, type SessionNews, type SessionOrder } from './channel.ts';
+import { maxOrder, type SessionNews, type SessionOrder } from './channel.ts';
 import { type KeptSession, KeptSessions, workspaceOf } from './kept-session.ts';
 import { Lines } from '../lines.ts';
 import { SessionUpdates } from './session-updates.ts';
@@ -46,7 +46,7 @@ export async function runSessionProcess(
         const isCut = lost.signal.aborted && news.kind === 'end';
         const told = isCut ? ({ kind: 'failed', turn: news.turn, why: unread } as const) : news;
         context.stdout.write(jsonLine(redacted(told, door)));
-        if (context.stdout.untaken <= mostUntaken || lost.signal.aborted) return;
+        if (context.stdout.untaken <= maxUntaken || lost.signal.aborted) return;
         context.stderr.write(say`svc: ${unread}\n`);
         lost.abort();
       };
@@ -63,8 +63,8 @@ export async function runSessionProcess(
 }
 
 /** Bytes that the editor has not taken, beside those of one that is on its way to it. Its model could go on for hours. */
-const mostUntaken = 64 * 1024 * 1024;
-const unread = `the editor has left more than ${mostUntaken} bytes of its messages unread, so its session ends`;
+const maxUntaken = 64 * 1024 * 1024;
+const unread = `the editor has left more than ${maxUntaken} bytes of its messages unread, so its session ends`;
 
 function redacted(news: SessionNews, { redact }: CapsuleDoor): unknown {
   const encoded = JSON.stringify(news);
@@ -72,7 +72,7 @@ function redacted(news: SessionNews, { redact }: CapsuleDoor): unknown {
 }
 
 function listen(take: (order: SessionOrder) => void): void {
-  const lines = new Lines(longestOrder);
+  const lines = new Lines(maxOrder);
   process.stdin.on('data', (bytes: Buffer) => {
     for (const line of lines.read(bytes)) {
       if (line === 'too-long') throw new Error('an order is shorter');

@@ -16,11 +16,11 @@ export interface ShownSession extends CalledTools {
 }
 
 /** Characters of one update: a model may say a whole answer at once. */
-const longestChunk = 256 * 1024;
+const maxChunk = 256 * 1024;
 /** Limit for the error that a prompt ends with: the whole of why its task failed is said before it, in pieces. */
-const longestWhy = 4 * 1024;
+const maxWhy = 4 * 1024;
 /** Limit for the files that one call has changed, before and after together: a plan may change many. */
-const mostChanged = 2.5 * 1024 * 1024;
+const maxChanged = 2.5 * 1024 * 1024;
 
 /** One task runs at a time, and its calls one after the other. */
 export class SessionUpdates {
@@ -99,7 +99,7 @@ export class SessionUpdates {
     const call = this.#call;
     if (call === null) return;
     call.bytes += (change.before?.bytes?.length ?? 0) + (change.after?.bytes?.length ?? 0);
-    if (call.bytes <= mostChanged) call.changes.push(change);
+    if (call.bytes <= maxChanged) call.changes.push(change);
   }
 
   /** What the turn of a task came to that is over. A call that was cut off has failed. */
@@ -115,7 +115,7 @@ export class SessionUpdates {
     this.#say(`${id}/failure`, `\n${why}`);
     return this.#usedUpTurns
       ? { kind: 'end', reason: 'max_turn_requests' }
-      : { kind: 'failed', why: shortened(why, longestWhy) };
+      : { kind: 'failed', why: shortened(why, maxWhy) };
   }
 
   #inferenceEnded({ outcome }: Extract<Activity, { readonly kind: 'inference-ended' }>): void {
@@ -157,7 +157,7 @@ export class SessionUpdates {
 /** Cuts a text into pieces, but never within a character. */
 function* piecesOf(text: string): Generator<string, void> {
   for (let from = 0; from < text.length;) {
-    const end = from + longestChunk;
+    const end = from + maxChunk;
     const splits = end < text.length && /[\uD800-\uDBFF]/.test(text.charAt(end - 1));
     const to = splits ? end - 1 : end;
     yield text.slice(from, to);
@@ -165,7 +165,7 @@ function* piecesOf(text: string): Generator<string, void> {
   }
 }
 
-const longestStep = 300;
+const maxStep = 300;
 
 type EndedStep = Extract<TraceEvent, { readonly event_type: 'plan_step' }>;
 
@@ -183,7 +183,7 @@ class ShownPlan {
     const { data } = submittedPlan.safeParse(input);
     if (data === undefined || data.steps.length > planLimits.steps) return null;
     const entries = data.steps.map(({ id, tool, shell, capsule }): [string, PlanEntry] => {
-      const content = shortened(`${id}: ${tool ?? shell ?? capsule ?? ''}`, longestStep).toWellFormed();
+      const content = shortened(`${id}: ${tool ?? shell ?? capsule ?? ''}`, maxStep).toWellFormed();
       return [id, { content, priority: 'medium', status: 'pending' }];
     });
     return new ShownPlan(new Map(entries));

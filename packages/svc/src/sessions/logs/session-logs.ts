@@ -37,7 +37,7 @@ export interface SessionLog extends LogName {
 
 const logsFolder = 'logs';
 /** A session writes at most 256 MiB of logs, and few are shorter than 16 KiB. */
-const mostLogs = 20_000;
+const maxLogs = 20_000;
 
 /** Returns null for a file that `svc` has not named. */
 function parseLogName(file: string): LogName | null {
@@ -80,7 +80,7 @@ export function logNames(logs: HeldDirectory): { readonly names: readonly LogNam
   try {
     for (let entry = directory.readSync(); entry !== null; entry = directory.readSync()) {
       const name = parseLogName(entry.name);
-      if (name !== null && names.length < mostLogs) names.push(name);
+      if (name !== null && names.length < maxLogs) names.push(name);
       else if (name !== null) more += 1;
     }
   } finally {

@@ -67,7 +67,7 @@ export class StepsOfLogs {
     if (body?.kind !== 'text') return null;
     const { content } = (parsed(body.text) ?? {}) as { readonly content?: unknown };
     if (typeof content !== 'string') return null;
-    return keptIn.exec(content.slice(-longestNote))?.[1] ?? null;
+    return keptIn.exec(content.slice(-maxNote))?.[1] ?? null;
   }
 
   #body(sha256: string): BodyReading | null {
@@ -81,4 +81,4 @@ export class StepsOfLogs {
   }
 }
 
-const longestNote = 1024;
+const maxNote = 1024;

@@ -13,13 +13,13 @@ import { exportLimits } from '@svc/record/sessions/export-limits.ts';
 import { recordingFile } from '../../look-back/test/test-folders.ts';
 
 const testsFolder = 'tests';
-const mostTests = 1000;
+const maxTests = 1000;
 
 /** Their ids, by the recordings in `tests/` beside the manifest, where `svc test` looks. A recording whose beginning cannot be read keeps no session. */
 export async function testedSessions(root: string): Promise<ReadonlySet<string>> {
   const sessions = new Set<string>();
   const names = unlessRefused(() => readdirSync(join(root, testsFolder)), []);
-  for (const name of names.slice(0, mostTests)) {
+  for (const name of names.slice(0, maxTests)) {
     const session = await sessionOf(join(root, testsFolder, name, recordingFile));
     if (session !== null) sessions.add(session);
   }

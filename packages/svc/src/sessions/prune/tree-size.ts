@@ -7,9 +7,9 @@ import type { HeldDirectory } from '@svc/kit/files/held-directory.ts';
 import { unlessRefused } from '@svc/kit/files/unless-refused.ts';
 
 /** Each level that is looked at holds a descriptor; what lies deeper is not counted. */
-const mostLevels = 64;
+const maxLevels = 64;
 /** What a folder holds beyond these is not counted. */
-const mostEntries = 5_000_000;
+const maxEntries = 5_000_000;
 const entriesBetweenTurns = 500;
 
 /** Bytes of all files below a name of a directory, or of the file itself; what the system does not show counts nothing. */
@@ -27,7 +27,7 @@ class TreeSize {
   #looked = 0;
 
   async enter(parent: HeldDirectory, name: string, level: number): Promise<void> {
-    const directory = level > mostLevels ? null : unlessRefused(() => parent.enter(name), null);
+    const directory = level > maxLevels ? null : unlessRefused(() => parent.enter(name), null);
     if (directory === null) return;
     try {
       const entries = unlessRefused(() => opendirSync(directory.path), null);
@@ -43,7 +43,7 @@ class TreeSize {
   }
 
   async #measure(directory: HeldDirectory, entries: ReturnType<typeof opendirSync>, level: number): Promise<void> {
-    for (let entry = entries.readSync(); entry !== null && this.#looked < mostEntries; entry = entries.readSync()) {
+    for (let entry = entries.readSync(); entry !== null && this.#looked < maxEntries; entry = entries.readSync()) {
       this.#looked += 1;
       if (this.#looked % entriesBetweenTurns === 0) await setImmediate();
       const { name } = entry;

@@ -44,11 +44,11 @@ interface Asked {
 }
 
 /** A question may come between two looks; another capsule than `svc` may claim so for ever. */
-const mostLooks = 3;
+const maxLooks = 3;
 
 /** What waits for an answer, as the capsule names it. Throws `E-RUN-093` where nothing does. */
 async function openQuestion(capsule: OpenCapsule): Promise<Asked> {
-  for (let look = 0; look < mostLooks; look += 1) {
+  for (let look = 0; look < maxLooks; look += 1) {
     const snapshot = await capsule.ask((client) => client.snapshot());
     if (snapshot?.methods.includes('tasks/answer') !== true) return await waitingTask(capsule);
     for (const { taskId: id, contextId, question } of snapshot.tasks) {

@@ -13,7 +13,7 @@ import { taskFailed } from '../../command/task-failed.ts';
 import { type AskedText, notBlank, readTaskInput } from '../../command/task-input.ts';
 import { type CapsuleOptions, OpenCapsule, runningSessionHelp } from './open-capsule.ts';
 
-const longestPrompt = 200;
+const maxPrompt = 200;
 
 /** `svc send <session> <text>`: starts a task, or answers the one that waits for input (docs/cli.md "svc send"). */
 export function sendCommand(context: CommandContext): Command {
@@ -85,7 +85,7 @@ async function taskBefore(capsule: OpenCapsule): Promise<TaskFacts | null> {
 }
 
 function answerTo({ id, prompt }: TaskFacts): Shown {
-  const question = prompt === null ? '' : `: ${inertLine(prompt, longestPrompt)}`;
+  const question = prompt === null ? '' : `: ${inertLine(prompt, maxPrompt)}`;
   return say`the message is the answer to the question that ${id} waited with${question}\n`;
 }
 

@@ -22,7 +22,7 @@ interface AddOptions {
   readonly json?: boolean;
 }
 
-const longestMs = 3650 * 24 * 60 * 60_000;
+const maxMs = 3650 * 24 * 60 * 60_000;
 
 /** `svc token add <name>`: the token is on the disk, as a hash, before it is printed; nobody can print it again. */
 export function addCommand(context: CommandContext): Command {
@@ -103,6 +103,6 @@ function capsuleOf(name: string): string {
 
 function timeOf(age: string): number {
   const ms = ageOf('--expires', age);
-  if (ms > 0 && ms <= longestMs) return ms;
+  if (ms > 0 && ms <= maxMs) return ms;
   throw refused(`a token cannot hold for ${age}`, 'give a time from 1m to 3650d');
 }

@@ -19,7 +19,7 @@ export type OciLogin =
   | { readonly kind: 'identity'; readonly token: Secret };
 
 const helperWithinMs = 30_000;
-const mostHelperBytes = 64 * 1024;
+const maxHelperBytes = 64 * 1024;
 const helperName = /^[a-z0-9][a-z0-9-]{0,99}$/;
 
 const entry = z.object({ auth: z.optional(z.string()), identitytoken: z.optional(z.string()) });
@@ -126,7 +126,7 @@ async function askHelper(helper: string, server: string, env: Environment): Prom
 
 async function runHelper(program: string, server: string, env: Environment): Promise<string | null> {
   return await new Promise<string | null>((resolve, reject) => {
-    const options = { env, timeout: helperWithinMs, maxBuffer: mostHelperBytes, killSignal: 'SIGKILL' } as const;
+    const options = { env, timeout: helperWithinMs, maxBuffer: maxHelperBytes, killSignal: 'SIGKILL' } as const;
     const child = execFile(program, ['get'], options, (error, stdout) => {
       if (error === null) return resolve(stdout);
       // So all helpers say that they have none.

@@ -65,7 +65,7 @@ export interface SignedSubject {
 }
 
 /** Limit for one version. */
-const mostVariants = 32;
+const maxVariants = 32;
 
 /** A path of a registry: `echo@1.0.0` is the repository `<path>/echo`, tag `1.0.0`. */
 export class OciSource implements ArtifactSource {
@@ -272,7 +272,7 @@ async function signaturesIn(
   if (manifest === null) return [];
   const referrers = await repository.referrers(manifest.digest);
   const bundles: string[] = [];
-  for (const { digest } of perhapsSignatures(referrers).slice(0, signatureLimits.mostBundles)) {
+  for (const { digest } of perhapsSignatures(referrers).slice(0, signatureLimits.maxBundles)) {
     const document = await repository.document(digest);
     const bundle = document === null ? null : decodeSignature(document.bytes);
     if (bundle === null || bundle.size > signatureLimits.maxBundleBytes) continue;
@@ -297,7 +297,7 @@ async function manifestOf(repository: OciRepository, at: string, archive: string
   const document = decodeDocument(found.bytes, found.mediaType);
   if (document.kind === 'archive') return document.archive.digest === archive ? found : null;
   if (document.kind !== 'index') return null;
-  for (const { digest } of document.manifests.slice(0, mostVariants)) {
+  for (const { digest } of document.manifests.slice(0, maxVariants)) {
     const variant = await repository.document(digest);
     const inner = variant === null ? null : decodeDocument(variant.bytes, variant.mediaType);
     if (inner?.kind === 'archive' && inner.archive.digest === archive) return variant;

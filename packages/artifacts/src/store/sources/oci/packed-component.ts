@@ -26,7 +26,7 @@ export interface ComponentPacking {
 
 /** What a tool exports, in whatever version. */
 const wantedExport = 'svc:tool/run';
-const [mostShown, longestShown] = [6, 100];
+const [maxNames, maxNameLength] = [6, 100];
 
 /**
  * A source of one artifact, which is packed when it is fetched: the same component and the same `svc.yaml` make the same bytes on every machine.
@@ -84,7 +84,7 @@ export class PackedComponentSource implements ArtifactSource {
 /** Names that others have written, a few of them. */
 function spelled(names: readonly string[]): string {
   if (names.length === 0) return 'nothing';
-  const shown = names.slice(0, mostShown).map((name) => printable(shortened(name, longestShown)));
+  const shown = names.slice(0, maxNames).map((name) => printable(shortened(name, maxNameLength)));
   const more = names.length - shown.length;
   return `${shown.join(', ')}${more === 0 ? '' : ` and ${more} more`}`;
 }

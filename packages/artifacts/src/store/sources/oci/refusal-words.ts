@@ -2,14 +2,14 @@
 
 import { asJsonObject, parseJson } from '@svc/protocol/json-object.ts';
 
-const mostErrors = 3;
+const maxErrors = 3;
 
 /** The words of a refusal: of `errors` as the specification has them, of other JSON, of storage in XML, or a text; empty for a page and where it says nothing. */
 export function wordsIn(body: string, mediaType: string): string {
   const told = asJsonObject(parseJson(body));
   if (told === null) return mediaType === 'text/plain' ? (body.trim().split(/[\r\n]/)[0] ?? '') : wordsOfXml(body);
   const { errors } = told;
-  const listed = (Array.isArray(errors) ? errors : [errors]).slice(0, mostErrors).map(wordsOf);
+  const listed = (Array.isArray(errors) ? errors : [errors]).slice(0, maxErrors).map(wordsOf);
   const said = [...new Set(listed.filter((words) => words !== ''))];
   if (said.length > 0) return said.join('; ');
   return firstText([

@@ -27,14 +27,14 @@ import { refusedElsewhere } from '../refused-elsewhere.ts';
 import type { Mirror } from './mirror.ts';
 import { challengesIn, identityForm, withQuery } from './challenges.ts';
 import { wordsIn } from './refusal-words.ts';
-import { mostAttempts, resumed } from './transfers.ts';
+import { maxAttempts, resumed } from './transfers.ts';
 import { isYes, pushBlob } from './upload.ts';
 
-const mostDocumentBytes = 4 * 1024 * 1024;
-const mostAnswerBytes = 64 * 1024;
-const longestShown = 300;
+const maxDocumentBytes = 4 * 1024 * 1024;
+const maxAnswerBytes = 64 * 1024;
+const maxShown = 300;
 /** What a person waits through rather than beginning again. */
-const longestWaitMs = 30_000;
+const maxWaitMs = 30_000;
 
 /** Reading, or reading and writing: a registry gives a token for either. */
 type Actions = 'pull' | 'pull,push';
@@ -89,7 +89,7 @@ export class OciRepository {
       return null;
     }
     if (answer.status !== 200) throw await this.#refusal(answer, `does not give ${at}`);
-    const bytes = await readUpTo(answer.body(), mostDocumentBytes);
+    const bytes = await readUpTo(answer.body(), maxDocumentBytes);
     if (bytes === undefined)
       throw new Diagnostic('E-ART-003', `${at} of ${this.label} is described in more than 4 MiB`);
     const digest = digestOf(bytes);
@@ -163,7 +163,7 @@ export class OciRepository {
     if ((status >= 500 && status !== 501) || status === 401 || status === 403)
       throw await this.#refusal(answer, 'does not say what refers to an archive');
     // A registry without such lists answers with a page, if it does not refuse.
-    const listed = status === 200 ? listedIn(await readUpTo(answer.body(), mostDocumentBytes)) : null;
+    const listed = status === 200 ? listedIn(await readUpTo(answer.body(), maxDocumentBytes)) : null;
     answer.discard();
     return listed ?? listedIn((await this.document(tagOfReferrers(digest), actions))?.bytes) ?? [];
   }
@@ -213,7 +213,7 @@ export class OciRepository {
     const { http } = this.#access;
     for (let attempt = 1; ; attempt += 1) {
       const answer = await http.send({ ...asked, ...show, label: this.label, url });
-      const waitMs = attempt < mostAttempts ? waitMsOf(answer) : null;
+      const waitMs = attempt < maxAttempts ? waitMsOf(answer) : null;
       if (waitMs === null) return answer;
       answer.discard();
       await http.pause(waitMs);
@@ -263,7 +263,7 @@ export class OciRepository {
         : { label, url: withQuery(realm, { service, scope }), key: login?.pair ?? null, scheme: 'Basic', ledBy: from },
     );
     if (!isYes(answer)) throw await this.#refusal(answer, `gets no token from ${realm.origin}`, realm);
-    const told = asJsonObject(parseJson((await answer.text(mostAnswerBytes)) ?? ''));
+    const told = asJsonObject(parseJson((await answer.text(maxAnswerBytes)) ?? ''));
     for (const token of [told?.['token'], told?.['access_token']]) {
       if (typeof token === 'string' && /^[!-~]+$/.test(token)) return new Secret(token);
     }
@@ -292,14 +292,14 @@ export class OciRepository {
   async #reasonOf(answer: HttpAnswer): Promise<string> {
     let text: string | null;
     try {
-      text = await answer.text(mostAnswerBytes);
+      text = await answer.text(maxAnswerBytes);
     } catch (error) {
       if (!(error instanceof Diagnostic)) throw error;
       return '';
     }
     const said = wordsIn(text ?? '', mediaTypeOf(answer));
     const safe = [...this.#shown.values()].reduce((so, { key }) => so.replaceAll(key.reveal(), '[secret]'), said);
-    return safe === '' ? '' : `: ${printable(safe.slice(0, longestShown))}`;
+    return safe === '' ? '' : `: ${printable(safe.slice(0, maxShown))}`;
   }
 }
 
@@ -333,7 +333,7 @@ function listedIn(bytes: Buffer | undefined): readonly Descriptor[] | null {
 function waitMsOf({ status, headers: { 'retry-after': after = '', date = '' } }: HttpAnswer): number | null {
   if (status !== 429) return null;
   const waitMs = /^\d{1,9}$/.test(after) ? Number(after) * 1000 : Date.parse(after) - Date.parse(date);
-  return waitMs >= 0 && waitMs <= longestWaitMs ? waitMs : null;
+  return waitMs >= 0 && waitMs <= maxWaitMs ? waitMs : null;
 }
 
 function mediaTypeOf({ headers }: HttpAnswer): string {

@@ -8,9 +8,9 @@ import type { OutgoingBody } from '@svc/kit/net/request-run.ts';
 import type { Descriptor } from './documents.ts';
 
 /** In a row, that brought nothing. */
-export const mostAttempts = 4;
+export const maxAttempts = 4;
 /** For one download. A connection that brought fewer bytes counts as failed. */
-const [mostConnections, fewestBytes, betweenAttemptsMs] = [200, 64 * 1024, 250];
+const [maxConnections, fewestBytes, betweenAttemptsMs] = [200, 64 * 1024, 250];
 
 /** The bytes of a blob. `ask` opens a connection from a byte on; what comes is counted, hashed and handed on. */
 export async function* resumed(
@@ -40,7 +40,7 @@ export async function* resumed(
       const isLost = error instanceof Diagnostic && error.code === 'E-IO-003';
       vain = at - before >= fewestBytes ? 0 : vain + 1;
       // What cannot even be asked for is no connection that was lost.
-      if (!isLost || (attempt === 1 && at === 0) || vain >= mostAttempts || attempt >= mostConnections) throw error;
+      if (!isLost || (attempt === 1 && at === 0) || vain >= maxAttempts || attempt >= maxConnections) throw error;
       await new Promise((resolve) => setTimeout(resolve, vain * betweenAttemptsMs));
     }
   }

@@ -5,10 +5,10 @@ import type { HttpAnswer } from '@svc/kit/net/http-client.ts';
 import { redirectTarget, type RedirectSource } from '@svc/kit/net/redirect-rule.ts';
 import { bodyOf, type HttpMethod, type OutgoingBody } from '@svc/kit/net/request-run.ts';
 import type { Descriptor } from './documents.ts';
-import { BodyPieces, mostAttempts } from './transfers.ts';
+import { BodyPieces, maxAttempts } from './transfers.ts';
 
 /** The most and the fewest bytes of a piece: some registries refuse a larger one. */
-const [mostBytes, fewestBytes] = [4 * 1024 * 1024, 64 * 1024];
+const [maxBytes, minBytes] = [4 * 1024 * 1024, 64 * 1024];
 /** What does not say that a blob is there, nor that nothing can be sent: some registries do not answer `HEAD`. */
 const mayLack: ReadonlySet<number> = new Set([400, 403, 404, 405, 501]);
 
@@ -79,7 +79,7 @@ function placeIn({ headers: { location }, from }: HttpAnswer): UploadPlace | nul
 class Upload {
   readonly #target: UploadTarget;
   readonly #pieces: BodyPieces;
-  #maxBytes = mostBytes;
+  #maxBytes = maxBytes;
 
   constructor(target: UploadTarget, pieces: BodyPieces) {
     this.#target = target;
@@ -101,7 +101,7 @@ class Upload {
       }
       if (sent.kind === 'lost') failures += 1;
       const isSmallest = sent.kind === 'too large' && !this.#halve(piece.length);
-      if (isSmallest || failures >= mostAttempts) throw sent.refusal;
+      if (isSmallest || failures >= maxAttempts) throw sent.refusal;
       const reached = await this.#ask(place, at + piece.length);
       ({ at, place } = reached);
     }
@@ -110,8 +110,8 @@ class Upload {
 
   /** Whether pieces can be smaller than one of these bytes. */
   #halve(bytes: number): boolean {
-    if (bytes <= fewestBytes) return false;
-    this.#maxBytes = Math.max(fewestBytes, Math.ceil(bytes / 2));
+    if (bytes <= minBytes) return false;
+    this.#maxBytes = Math.max(minBytes, Math.ceil(bytes / 2));
     return true;
   }
 
