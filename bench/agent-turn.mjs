@@ -33,7 +33,7 @@ export const agentTurn = {
  * kilobytes, all of them new. Processor time, for the journal waits for nothing, and beside other work the clock shows several times as much. Even
  * that grows with what else runs: two processors show 0.17 ms with four processes on them, 0.20 to 0.23 with fifteen, 0.31 with twenty.
  *
- * 22 % of it are the gate, which has a turn of the event loop for each of five deliveries (two ends, three looks at the session's surroundings);
+ * 22 % of it are the recorder, which has a turn of the event loop for each of five deliveries (two ends, three looks at the session's surroundings);
  * 25 % JSON of the values, of the texts in their lines and of the records; 14 % four writes; 13 % hashes of texts and lines; 8 % the steps in
  * which long texts are written; 4 % secrets; the rest is objects. Fewer writes would have to hold back the end of a step until the next
  * begins (docs/adr/journal-and-replay.md "Long texts have turns of their own").

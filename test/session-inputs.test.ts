@@ -4,7 +4,7 @@ import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
 
 /**
- * What does not follow from the input of a session: every reader must say how a replay meets the same (docs/adr/journal-and-replay.md "One gate to the
+ * What does not follow from the input of a session: every reader must say how a replay meets the same (docs/adr/journal-and-replay.md "One recorder to the
  * outside").
  */
 const readers = {
@@ -25,9 +25,9 @@ type Way =
   | 'durations'
   /** Within an effect or a look, whose outcome is recorded: a replay is given that and runs nothing of it. */
   | 'effect'
-  /** The gate itself, and what it lets in one at a time. */
-  | 'gate'
-  /** Only what no wait of the session's own depends on: when others get their turn of the event loop, which the gate makes up for. */
+  /** The recorder itself, and what it lets in one at a time. */
+  | 'recorder'
+  /** Only what no wait of the session's own depends on: when others get their turn of the event loop, which the recorder makes up for. */
   | 'turns'
   /** Secrets, names and seeds, which are in no request, result or line. */
   | 'unseen'
@@ -64,7 +64,7 @@ const known: Readonly<Record<string, Readonly<Partial<Record<Reader, Way>>>>> = 
   'kit/yield-to-loop.ts': { timer: 'around' },
   'kit/when-gone.ts': { timer: 'around' },
   // The clock and the chance that all others are given.
-  'kit/system-clock.ts': { clock: 'ids and times', chance: 'ids and times', timer: 'gate' },
+  'kit/system-clock.ts': { clock: 'ids and times', chance: 'ids and times', timer: 'recorder' },
   'sandbox/child-group.ts': { timer: 'effect' },
   'sandbox/contained-launcher.ts': { timer: 'effect', race: 'effect' },
   'sandbox/egress/open-upstream.ts': { timer: 'effect' },
@@ -119,15 +119,15 @@ const known: Readonly<Record<string, Readonly<Partial<Record<Reader, Way>>>>> = 
   'doors/callers/known-tokens.ts': { clock: 'around', duration: 'around', timer: 'around' },
   'session/files/listings.ts': { race: 'around' },
   'session/files/peer-handles.ts': { chance: 'effect' },
-  // The size of a workdir is looked at meanwhile; what came of it is asked of the gate.
+  // The size of a workdir is looked at meanwhile; what came of it is asked of the recorder.
   'session/loop/agent-loop.ts': { clock: 'ids and times', duration: 'durations', timer: 'effect' },
   'session/loop/compacted-context.ts': { duration: 'durations' },
-  'session/gate/gate.ts': { duration: 'durations', timer: 'gate' },
+  'session/recorder/recorder.ts': { duration: 'durations', timer: 'recorder' },
   'session/loop/input-wait.ts': { duration: 'durations' },
   'session/live-events.ts': { duration: 'around' },
   'session/stream/once-per-turn.ts': { timer: 'turns' },
   'session/stream/output-tails.ts': { timer: 'around' },
-  'session/replay/replay-gate.ts': { timer: 'gate' },
+  'session/replay/replayer.ts': { timer: 'recorder' },
   // How long the answer to a cancel is held back.
   'session/loop/task-board.ts': { clock: 'unseen', timer: 'around', race: 'around' },
   'session/task-records.ts': { clock: 'around' },
@@ -145,7 +145,7 @@ const known: Readonly<Record<string, Readonly<Partial<Record<Reader, Way>>>>> = 
   'session/tools/mcp/tool-server.ts': { timer: 'effect' },
   'session/tools/native-tool.ts': { timer: 'effect' },
   // Steps end one for each turn of the event loop, in the order of the record.
-  'session/tools/plan/plan-run.ts': { clock: 'ids and times', duration: 'durations', race: 'gate' },
+  'session/tools/plan/plan-run.ts': { clock: 'ids and times', duration: 'durations', race: 'recorder' },
   'session/tools/plan/submit-plan-tool.ts': { duration: 'durations' },
   'session/tools/schema-thread.ts': { timer: 'effect' },
   // The lines it bounds are those that a replay does not repeat.

@@ -12,8 +12,8 @@ import type { Driver, InferenceResponse } from '@svc/session/model/driver.ts';
 import { SessionActivity } from '@svc/session/task/activity.ts';
 import { EventStream } from '@svc/session/stream/event-stream.ts';
 import { openJournal } from '@svc/record/journal/journal-writer.ts';
-import { openGate, RecordingGate } from '@svc/session/gate/gate.ts';
-import { gatedDriver, gatedTool } from '@svc/session/gate/gated.ts';
+import { passThrough, LiveRecorder } from '@svc/session/recorder/recorder.ts';
+import { recordedDriver, recordedTool } from '@svc/session/recorder/recorded-effects.ts';
 import { JournalLines } from '@svc/session/replay/journal-lines.ts';
 import { taskFrames } from '@svc/session/stream/task-frames.ts';
 import { traceLines } from '@svc/session/replay/trace-lines.ts';
@@ -100,29 +100,29 @@ export async function costPerTurn(tasks: number, hasJournal: boolean): Promise<T
     const about = { directory: folder, session: sessionId, capture: 'content', redact, limits, clock, onFull } as const;
     const journal = hasJournal ? openJournal(about) : null;
     const journalLines = journal === null ? null : new JournalLines(journal, redact);
-    const gate =
+    const recorder =
       journalLines === null
-        ? openGate(clock)
-        : new RecordingGate((crossing) => runSync(journalLines.write(crossing, clock.now())), clock);
+        ? passThrough(clock)
+        : new LiveRecorder((historyEvent) => runSync(journalLines.write(historyEvent, clock.now())), clock);
     activity.subscribe(traceLines(trace, mintTraceEventId(clock)));
     activity.subscribe(taskFrames(stream));
     const acceptance = { taskAcceptance: 'queue', queueDepth: tasks, afterTask: 'exit' } as const;
-    const board = new TaskBoard({ acceptance, clock, activity, gate, prepare: (text) => trace.prepare(text) });
+    const board = new TaskBoard({ acceptance, clock, activity, recorder, prepare: (text) => trace.prepare(text) });
     const session = new Session({
       id: sessionId,
       events: stream,
       board,
       background: { stop: async () => {} },
       runner: {
-        driver: gatedDriver(driver, gate),
+        driver: recordedDriver(driver, recorder),
         onFailed: () => {},
-        inventory: new Inventory([gatedTool(tool, gate)], clock),
+        inventory: new Inventory([recordedTool(tool, recorder)], clock),
         hooks: noHooks,
         inference: { model: '', system: '', maxTurns: 10, maxTokens: 100, context: { maxTokens: null, threshold: 1 } },
         maxReopens: 0,
         spend: new SpendMeter(null),
         activity,
-        gate,
+        recorder,
         clock,
         workdirSize: roomyWorkdir,
         conversations: { has: () => false, history: () => [], save: () => {} },

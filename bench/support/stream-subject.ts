@@ -12,7 +12,7 @@ import { answerBudget } from '@svc/kit/http/byte-budget.ts';
 import { HttpServer } from '@svc/kit/http/server.ts';
 import { SessionActivity } from '@svc/session/task/activity.ts';
 import { EventIdCounter, EventStream } from '@svc/session/stream/event-stream.ts';
-import { openGate } from '@svc/session/gate/gate.ts';
+import { passThrough } from '@svc/session/recorder/recorder.ts';
 import { Session } from '@svc/session/session.ts';
 import { SpendMeter } from '@svc/session/model/spend-meter.ts';
 import { noHooks } from '@svc/session/hooks/session-hooks.ts';
@@ -29,14 +29,14 @@ import { roomyWorkdir } from '../../test/support/roomy-workdir.ts';
 const clock = systemClock;
 const stream = new EventStream();
 const activity = new SessionActivity();
-const gate = openGate(clock);
+const recorder = passThrough(clock);
 const prepare = async (text: string): Promise<PreparedText> => ({ text, json: Buffer.from(JSON.stringify(text)) });
 const acceptance = { taskAcceptance: 'queue', queueDepth: 1, afterTask: 'sleep' } as const;
 
 const session = new Session({
   id: mintSessionId(clock),
   events: stream,
-  board: new TaskBoard({ acceptance, clock, activity, gate, prepare }),
+  board: new TaskBoard({ acceptance, clock, activity, recorder, prepare }),
   background: { stop: async () => {} },
   runner: {
     onFailed: () => {},
@@ -52,7 +52,7 @@ const session = new Session({
     maxReopens: 0,
     spend: new SpendMeter(null),
     activity,
-    gate,
+    recorder,
     clock,
     workdirSize: roomyWorkdir,
     conversations: { has: () => false, history: () => [], save: () => {} },

@@ -8,8 +8,8 @@ import { type Conversations, threadedConversations } from '@svc/session/loop/con
 import { backgroundEnds } from '@svc/session/loop/background-ends.ts';
 import { SessionActivity } from '@svc/session/task/activity.ts';
 import { EventStream } from '@svc/session/stream/event-stream.ts';
-import { type Gate, openGate } from '@svc/session/gate/gate.ts';
-import { gatedDriver, gatedTool } from '@svc/session/gate/gated.ts';
+import { type Recorder, passThrough } from '@svc/session/recorder/recorder.ts';
+import { recordedDriver, recordedTool } from '@svc/session/recorder/recorded-effects.ts';
 import { FrameStore } from '@svc/session/stream/frame-store.ts';
 import { Session } from '@svc/session/session.ts';
 import { SpendMeter } from '@svc/session/model/spend-meter.ts';
@@ -49,7 +49,7 @@ export interface FixtureOptions {
   /** The result cannot be put where it belongs. */
   readonly resultRefused?: boolean;
   /** The trace fails from this event type on, as on a full disk. */
-  readonly gate?: (clock: FakeClock) => Gate;
+  readonly recorder?: (clock: FakeClock) => Recorder;
   readonly traceFailsAt?: TraceEvent['event_type'];
 }
 
@@ -89,7 +89,7 @@ export class SessionFixture {
     this.spend = new SpendMeter(options.spendCeiling ?? null);
     const trace = this.#trace(options.traceFailsAt);
     const { activity, clock, stream } = this;
-    const gate = options.gate?.(clock) ?? openGate(clock);
+    const recorder = options.recorder?.(clock) ?? passThrough(clock);
     activity.subscribe(traceLines(trace, mintTraceEventId(clock)));
     activity.subscribe(taskFrames(stream));
     const acceptance = { taskAcceptance: 'queue', queueDepth: 1, afterTask: 'exit', ...options.acceptance } as const;
@@ -98,13 +98,13 @@ export class SessionFixture {
     this.session = new Session({
       id: 'ses_00000000000000000000000000000001' as SessionId,
       events: stream,
-      board: new TaskBoard({ acceptance, clock, activity, gate, prepare: (text) => trace.prepare(text) }),
+      board: new TaskBoard({ acceptance, clock, activity, recorder, prepare: (text) => trace.prepare(text) }),
       background: this.background,
       runner: {
-        driver: gatedDriver(this.driver, gate),
+        driver: recordedDriver(this.driver, recorder),
         onFailed: () => {},
         inventory: new Inventory(
-          (options.tools ?? []).map((tool) => gatedTool(tool, gate)),
+          (options.tools ?? []).map((tool) => recordedTool(tool, recorder)),
           clock,
         ),
         hooks: { ...noHooks, ...options.hooks },
@@ -117,7 +117,7 @@ export class SessionFixture {
         },
         spend: this.spend,
         activity,
-        gate,
+        recorder,
         clock,
         workdirSize: options.workdirSize ?? roomyWorkdir,
         conversations,

@@ -78,7 +78,7 @@ export class Session {
     for (let task = await this.board.next(); task !== null; task = await this.board.next()) {
       await this.#run(task);
     }
-    await this.#runner.gate.settle('session/background', async () => {
+    await this.#runner.recorder.settle('session/background', async () => {
       await this.#background.stop();
       return null;
     });
@@ -90,14 +90,14 @@ export class Session {
 
   /** Ends the session because it cannot go on: its trace or its workdir failed. What runs is canceled. */
   trap(reason: Diagnostic): void {
-    this.#runner.gate.arrive({ what: 'trap', reason });
+    this.#runner.recorder.arrive({ what: 'trap', reason });
     this.#end(reason);
   }
 
   /** Accepts nothing more and cancels what is live; `run` resolves once it has ended. */
   async shutDown(): Promise<void> {
     // `svc stop` calls session/stop before it signals: the task that this canceled was met by the same stop.
-    this.#runner.gate.arrive({ what: 'shut-down' });
+    this.#runner.recorder.arrive({ what: 'shut-down' });
     this.#stoppedIdle = this.board.isIdle && !this.board.stopMetTasks;
     await this.board.shutDown();
   }

@@ -20,11 +20,16 @@ import { SpendMeter } from '@svc/session/model/spend-meter.ts';
 import { type ActivityListener, SessionActivity } from '@svc/session/task/activity.ts';
 import { type Conversations, threadedConversations } from '@svc/session/loop/conversations.ts';
 import { EventStream } from '@svc/session/stream/event-stream.ts';
-import { hooksTimeOver } from '@svc/session/gate/gate.ts';
-import { gatedCapsuleSteps, gatedDriver, gatedHookCalls, gatedTool } from '@svc/session/gate/gated.ts';
-import { readRecording, type RecordedEnd, type Recording, type Setup } from '@svc/session/replay/recorded-crossings.ts';
+import { hooksTimeOver } from '@svc/session/recorder/recorder.ts';
+import {
+  recordedCapsuleSteps,
+  recordedDriver,
+  recordedHookCalls,
+  recordedTool,
+} from '@svc/session/recorder/recorded-effects.ts';
+import { readRecording, type RecordedEnd, type Recording, type Setup } from '@svc/session/replay/recorded-history.ts';
 import type { Judge } from '@svc/session/replay/asked-again.ts';
-import { type ReplayEnd, ReplayGate, type ReplayInputs } from '@svc/session/replay/replay-gate.ts';
+import { type ReplayEnd, Replayer, type ReplayInputs } from '@svc/session/replay/replayer.ts';
 import { replayInputs } from '@svc/session/replay/replay-inputs.ts';
 import type { ComponentCalls } from '@svc/session/replay/replayed-calls.ts';
 import { Session } from '@svc/session/session.ts';
@@ -89,7 +94,7 @@ export async function replayFrom(setup: Setup, recording: Recording, request: Re
 }
 
 /**
- * Runs code of the session, which believes what its gate hands it. A recording that was made up to look like one, chain and all, can hold anything:
+ * Runs code of the session, which believes what its recorder hands it. A recording that was made up to look like one, chain and all, can hold anything:
  * this turns any error of that code into `refusal`. Errors of the system stay what they are.
  */
 export async function orRefused<Value>(
@@ -108,7 +113,7 @@ class Replay {
   readonly traced: TraceEvent[] = [];
   readonly ends: RecordedEnd[] = [];
   close: Replayed['close'] = null;
-  readonly #gate: ReplayGate;
+  readonly #recorder: Replayer;
   readonly #hooks: HookSet;
   readonly #session: Session;
   readonly #inventory: Inventory;
@@ -126,12 +131,12 @@ class Replay {
         trap: (reason) => this.#session.trap(reason),
         record: this.#record,
       });
-    const gate: ReplayGate = new ReplayGate(recording.crossings, inputs, {
+    const recorder: Replayer = new Replayer(recording.historyEvents, inputs, {
       ...(judge === undefined ? {} : { judge }),
       runsComponents: components !== null,
       isWhole: recording.close !== null,
     });
-    this.#gate = gate;
+    this.#recorder = recorder;
     const stream = new EventStream();
     this.#activity.subscribe(traceLines(this.#trace(), mintTraceEventId(systemClock)));
     this.#activity.subscribe(taskFrames(stream));
@@ -140,10 +145,10 @@ class Replay {
       if (told.kind !== 'task-settled') return;
       this.ends.push(endOf(told.task));
     });
-    const driver = gatedDriver(components?.driver(hasKey) ?? absentDriver, gate);
+    const driver = recordedDriver(components?.driver(hasKey) ?? absentDriver, recorder);
     const spend = new SpendMeter(inference.max_session_tokens ?? null);
     const tools = (JSON.parse(setup.tools) as readonly ToolSetup[]).map((tool) =>
-      gatedTool(toolOf(tool, gate, components), gate),
+      recordedTool(toolOf(tool, recorder, components), recorder),
     );
     this.#inventory = new Inventory(tools, stillClock);
     this.#hooks = this.#hooksOf(JSON.parse(setup.hooks) as readonly HookSetup[], { inference, request, driver, spend });
@@ -155,7 +160,7 @@ class Replay {
         acceptance: settings.acceptance,
         clock: stillClock,
         activity: this.#activity,
-        gate,
+        recorder,
         prepare,
       }),
       runner: {
@@ -166,7 +171,7 @@ class Replay {
         hooks: this.#hooks,
         spend,
         activity: this.#activity,
-        gate,
+        recorder,
         clock: stillClock,
         workdirSize: measuredWorkdir,
         conversations: conversationsOf[conversations](),
@@ -176,13 +181,13 @@ class Replay {
   }
 
   get calls(): ComponentCalls {
-    return this.#gate.componentCalls;
+    return this.#recorder.componentCalls;
   }
 
   async run(): Promise<ReplayEnd> {
-    this.#gate.begin();
-    this.#runSession().catch((error: unknown) => this.#gate.fail(error));
-    return await this.#gate.ended;
+    this.#recorder.begin();
+    this.#runSession().catch((error: unknown) => this.#recorder.fail(error));
+    return await this.#recorder.ended;
   }
 
   async #runSession(): Promise<void> {
@@ -191,7 +196,7 @@ class Replay {
     const { status, trap } = await this.#session.run();
     await this.#hooks.sessionEnded(status);
     this.close = { status: this.#hooks.trapped ? 'trapped' : status, reason: trap?.message ?? null };
-    this.#gate.finish();
+    this.#recorder.finish();
   }
 
   readonly #record = (event: TraceEvent): void => this.#activity.emit({ kind: 'noted', task: null, event });
@@ -216,8 +221,8 @@ class Replay {
       spend,
     }: { inference: SettingsSetup['inference']; request: ReplayRequest; driver: Driver; spend: SpendMeter },
   ): HookSet {
-    const gate = this.#gate;
-    const timer = gate.timer.bind(gate);
+    const recorder = this.#recorder;
+    const timer = recorder.timer.bind(recorder);
     return new HookSet({
       hooks: hooks.map((hook) => hookOf(hook, components)),
       session: { sessionId, capsule: capsule.name, version: capsule.version },
@@ -231,7 +236,7 @@ class Replay {
         record: this.#record,
         limitMs: 0,
       }),
-      call: gatedHookCalls(components === null ? notHere : callHook, gate),
+      call: recordedHookCalls(components === null ? notHere : callHook, recorder),
       timer,
       record: this.#record,
       keepOutput: () => {},
@@ -255,7 +260,7 @@ async function prepare(text: string): Promise<PreparedText> {
   return { text, json: Buffer.from(JSON.stringify(text)) };
 }
 
-/** For what a replay lacks, and its gate never asks. */
+/** For what a replay lacks, and its recorder never asks. */
 function notHere(): Promise<never> {
   return Promise.reject(new Error('a replay reaches nothing outside of it'));
 }
@@ -280,7 +285,7 @@ const measuredWorkdir = {
   breached: new AbortController().signal,
 };
 
-function toolOf({ isOwn, ...tool }: ToolSetup, gate: ReplayGate, components: ReplayedComponents | null): Tool {
+function toolOf({ isOwn, ...tool }: ToolSetup, recorder: Replayer, components: ReplayedComponents | null): Tool {
   if (isOwn !== true) {
     const component = components?.tool(tool.name) ?? null;
     return { ...tool, call: component === null ? noComponent : (...call) => component.call(...call) };
@@ -288,7 +293,7 @@ function toolOf({ isOwn, ...tool }: ToolSetup, gate: ReplayGate, components: Rep
   return createSubmitPlanTool({
     sessionDirectory: '',
     redact: (text) => text,
-    runCapsuleStep: gatedCapsuleSteps(notHere, gate),
+    runCapsuleStep: recordedCapsuleSteps(notHere, recorder),
     clock: stillClock,
   });
 }

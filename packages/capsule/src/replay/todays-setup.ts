@@ -18,7 +18,7 @@ import { recordRedaction } from '@svc/kit/diagnostics/handle-id.ts';
 import { redactedJson } from '@svc/record/trace/file-trace.ts';
 import { effectiveFloor } from '@svc/sandbox/floor.ts';
 import { unheld } from '@svc/sandbox/limits/held-limits.ts';
-import type { Setup } from '@svc/session/replay/recorded-crossings.ts';
+import type { Setup } from '@svc/session/replay/recorded-history.ts';
 import { declaredTools, type ToolSources } from '../stage/declared-tools.ts';
 import { listenerTokenOf, sessionRedactor } from '../launch/session-secrets.ts';
 import { headerSecrets } from '../launch/telemetry-secrets.ts';

@@ -1,4 +1,4 @@
-/** Writes the records of a session into its journal: what it began with, what went through its gate, and its end. */
+/** Writes the records of a session into its journal: what it began with, what went through its recorder, and its end. */
 
 import { runSync, type Steps } from '@svc/kit/yield-to-loop.ts';
 import { systemClock } from '@svc/kit/system-clock.ts';
@@ -12,7 +12,7 @@ import { type Capture, type Journal, openJournal } from '@svc/record/journal/jou
 import { holdJournal } from '@svc/record/sessions/journal-holder.ts';
 import type { Retained } from '@svc/record/sessions/journal-retention.ts';
 import { hasOtherSessions, isLookDue } from '@svc/record/sessions/last-look.ts';
-import type { Crossing } from '@svc/session/gate/gate.ts';
+import type { HistoryEvent } from '@svc/session/recorder/recorder.ts';
 import { JournalLines } from '@svc/session/replay/journal-lines.ts';
 import type { SessionStatus } from '@svc/session/session.ts';
 import type { Task, TaskState } from '@svc/session/task/task.ts';
@@ -80,8 +80,8 @@ export class JournalKeeper {
   }
 
   /** `at` is when it went through, in Unix milliseconds. */
-  write(crossing: Crossing, at: number): Steps<void> {
-    return this.#lines.write(crossing, at);
+  write(historyEvent: HistoryEvent, at: number): Steps<void> {
+    return this.#lines.write(historyEvent, at);
   }
 
   *settled({ result, ...end }: SettledTask, at: number): Steps<void> {

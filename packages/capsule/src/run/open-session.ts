@@ -18,7 +18,7 @@ import { backgroundEnds, residueOf } from '@svc/session/loop/background-ends.ts'
 import type { Conversations } from '@svc/session/loop/conversations.ts';
 import { EventStream } from '@svc/session/stream/event-stream.ts';
 import type { Tool } from '@svc/session/tools/tool.ts';
-import { gatedTool } from '@svc/session/gate/gated.ts';
+import { recordedTool } from '@svc/session/recorder/recorded-effects.ts';
 import { FrameStore } from '@svc/session/stream/frame-store.ts';
 import { Session } from '@svc/session/session.ts';
 import { SpendMeter } from '@svc/session/model/spend-meter.ts';
@@ -100,7 +100,7 @@ export async function openSession(asked: OpenSessionRequest): Promise<OpenSessio
     closing.push(() => host.close());
     const logs = new LogBudget();
     const journal = openSessionJournal(launch.capture, systemClock);
-    const { gate } = journal;
+    const { recorder } = journal;
     const delegating = await delegationsOf(open, directories);
     const grantUsage = new LateGrantUsage(systemClock);
     closing.push(() => grantUsage.close());
@@ -115,7 +115,7 @@ export async function openSession(asked: OpenSessionRequest): Promise<OpenSessio
       delegations: delegating?.delegations ?? null,
       driver: request.driver,
       stop: request.stop,
-      gate,
+      recorder,
       onWarning: open.onWarning,
       imports: importMode(launch),
       grantUsage,
@@ -123,7 +123,7 @@ export async function openSession(asked: OpenSessionRequest): Promise<OpenSessio
     closing.push(() => staged.close());
     const peerFiles = await peerFilesOf(open, directories);
     closing.push(() => peerFiles.close());
-    const peerTools = peerFiles.tools.map((tool) => gatedTool(tool, gate));
+    const peerTools = peerFiles.tools.map((tool) => recordedTool(tool, recorder));
     const tools = await takenTools([...staged.tools, ...peerTools], open);
     const inventory = new Inventory(tools, systemClock, launch.redactor);
     const kept = await conversationsOf(open, directories);
@@ -219,7 +219,7 @@ interface StagedParts {
 async function ready(open: OpenSessionRequest, parts: StagedParts): Promise<Omit<OpenSession, 'close'>> {
   const { launch } = open;
   const { directories, journal, recorded, staged, grantUsage, delegating, inventory } = parts;
-  const { gate } = journal;
+  const { recorder } = journal;
   const { record } = recorded;
   journal.follow(recorded.activity);
   grantUsage.follow(recorded.activity);
@@ -227,7 +227,7 @@ async function ready(open: OpenSessionRequest, parts: StagedParts): Promise<Omit
   if (onActivity !== null) recorded.activity.subscribe(onActivity);
   /** Notes what comes to the session by itself and only has a line of the trace. */
   const note = (event: TraceEvent): void => {
-    gate.arrive({ what: 'note', event });
+    recorder.arrive({ what: 'note', event });
     record(event);
   };
   const spend = new SpendMeter(launch.loaded.manifest.inference.max_session_tokens ?? null);
@@ -316,7 +316,7 @@ async function hooksOf(
     stop: request.stop,
     hooks: staged.hooks,
     driver: staged.driver,
-    gate: journal.gate,
+    recorder: journal.recorder,
     spend,
     sessionDirectory: directories.session,
     logs,
@@ -333,7 +333,7 @@ function buildSession(
 ): Session {
   const { directories, workdirFiles, recorded, staged, delegating, inventory, conversations } = parts;
   const { spend, hooks } = parts;
-  const { gate } = parts.journal;
+  const { recorder } = parts.journal;
   const { activity } = recorded;
   // Senders of long texts wait for the journal: what it has yet to write is held in memory.
   const prepare: SessionRecord['prepare'] = async (text) => {
@@ -363,7 +363,7 @@ function buildSession(
     background: {
       stop: async () => void (await Promise.all([staged.background.stop(), delegating?.delegations.stop()])),
     },
-    board: new TaskBoard({ acceptance: settings.acceptance, clock, activity, gate, prepare }),
+    board: new TaskBoard({ acceptance: settings.acceptance, clock, activity, recorder, prepare }),
     runner: {
       ...settings.runner,
       driver: staged.driver,
@@ -372,7 +372,7 @@ function buildSession(
       hooks,
       spend,
       activity,
-      gate,
+      recorder,
       clock,
       workdirSize,
       conversations,

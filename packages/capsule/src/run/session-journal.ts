@@ -1,11 +1,11 @@
-/** Records a session in its journal, from the first thing that goes through its gate. */
+/** Records a session in its journal, from the first thing that goes through its recorder. */
 
 import type { CaptureLevel } from '@svc/artifacts/manifest/capture-levels.ts';
 import type { Clock } from '@svc/kit/clock.ts';
 import { Diagnostic, diagnosticOf } from '@svc/kit/diagnostics/diagnostic.ts';
 import { yieldToLoop, type Steps } from '@svc/kit/yield-to-loop.ts';
 import type { Capture } from '@svc/record/journal/journal-writer.ts';
-import { type Crossing, type Gate, openGate, RecordingGate } from '@svc/session/gate/gate.ts';
+import { type HistoryEvent, type Recorder, passThrough, LiveRecorder } from '@svc/session/recorder/recorder.ts';
 import type { SessionStatus } from '@svc/session/session.ts';
 import type { SessionActivity } from '@svc/session/task/activity.ts';
 import type { Task } from '@svc/session/task/task.ts';
@@ -13,7 +13,7 @@ import type { JournalKeeper, KeeperRequest, RetentionOfSession, SettledTask } fr
 
 /** Where the journal of a session comes from. */
 export interface SessionJournal {
-  readonly gate: Gate;
+  readonly recorder: Recorder;
   /** Takes note of what becomes of tasks. */
   follow(activity: SessionActivity): void;
   /**
@@ -34,7 +34,13 @@ export type BeginRequest = Omit<KeeperRequest, 'capture'> & RetentionOfSession;
 /** The journal of a session at this level; a session that is not recorded has one that does nothing. */
 export function openSessionJournal(capture: CaptureLevel, clock: Clock): SessionJournal {
   if (capture === 'none')
-    return { gate: openGate(clock), follow: () => {}, begin: () => {}, caughtUp: async () => {}, end: async () => {} };
+    return {
+      recorder: passThrough(clock),
+      follow: () => {},
+      begin: () => {},
+      caughtUp: async () => {},
+      end: async () => {},
+    };
   return new RecordedSession(capture, clock);
 }
 
@@ -42,7 +48,7 @@ export function openSessionJournal(capture: CaptureLevel, clock: Clock): Session
 type Entry = (keeper: JournalKeeper) => Steps<void>;
 
 class RecordedSession implements SessionJournal {
-  readonly gate: Gate;
+  readonly recorder: Recorder;
   /** What went through before the journal was open, or behind a long text; null once nothing is recorded any more. */
   #waiting: Entry[] | null = [];
   #keeper: JournalKeeper | null = null;
@@ -57,11 +63,11 @@ class RecordedSession implements SessionJournal {
 
   constructor(capture: Capture, clock: Clock) {
     this.#capture = capture;
-    const record = (crossing: Crossing): void => {
+    const record = (historyEvent: HistoryEvent): void => {
       const at = clock.now();
-      this.#take((keeper) => keeper.write(crossing, at));
+      this.#take((keeper) => keeper.write(historyEvent, at));
     };
-    this.gate = new RecordingGate(record, clock);
+    this.recorder = new LiveRecorder(record, clock);
     this.#now = () => clock.now();
   }
 

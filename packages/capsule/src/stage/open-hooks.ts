@@ -6,9 +6,9 @@ import { recordRedaction } from '@svc/kit/diagnostics/handle-id.ts';
 import type { SessionId } from '@svc/protocol/ids.ts';
 import type { TraceEvent } from '@svc/record/trace/events.ts';
 import { type Hook, callHook } from '@svc/session/hooks/hook.ts';
-import { type Gate, hooksTimeOver } from '@svc/session/gate/gate.ts';
+import { type Recorder, hooksTimeOver } from '@svc/session/recorder/recorder.ts';
 import { EndBudget } from '@svc/session/hooks/blocking-hooks.ts';
-import { gatedHookCalls } from '@svc/session/gate/gated.ts';
+import { recordedHookCalls } from '@svc/session/recorder/recorded-effects.ts';
 import { hookCompletion } from '@svc/session/hooks/hook-completion.ts';
 import { HookLogs, ManifestFiles } from '@svc/session/hooks/hook-files.ts';
 import { HookSet } from '@svc/session/hooks/hook-set.ts';
@@ -28,7 +28,7 @@ interface HookSurroundings {
   readonly stop: AbortSignal;
   readonly hooks: readonly Hook[];
   readonly driver: Driver;
-  readonly gate: Gate;
+  readonly recorder: Recorder;
   readonly spend: SpendMeter;
   readonly sessionDirectory: string;
   /** The bytes that all logs of the session may still take. */
@@ -41,7 +41,7 @@ interface HookSurroundings {
 
 /** The hooks of a session with what they need of it. `close` ends what they do; their components are closed with the others. */
 export function openHooks(parts: HookSurroundings): { readonly hooks: HookSet; readonly close: () => void } {
-  const { gate, launch, sessionDirectory, record } = parts;
+  const { recorder, launch, sessionDirectory, record } = parts;
   const { name, version, inference } = launch.loaded.manifest;
   const logs = new HookLogs(sessionDirectory, recordRedaction(launch.redactor), parts.logs);
   const manifests = new ManifestFiles(sessionDirectory);
@@ -54,19 +54,19 @@ export function openHooks(parts: HookSurroundings): { readonly hooks: HookSet; r
       maxTokens: inference.max_tokens,
       spend: parts.spend,
       clock: systemClock,
-      timer: gate.timer.bind(gate),
+      timer: recorder.timer.bind(recorder),
       record,
       limitMs: completionLimitMs,
     }),
-    call: gatedHookCalls((hook, ...call) => {
+    call: recordedHookCalls((hook, ...call) => {
       parts.onAsked(hook.name);
       return callHook(hook, ...call);
-    }, gate),
-    timer: gate.timer.bind(gate),
+    }, recorder),
+    timer: recorder.timer.bind(recorder),
     record,
     keepOutput: (hookName, bytes) => logs.append(hookName, bytes),
     writeManifests: (files) => manifests.write(files),
-    budget: new EndBudget(parts.stop, stopBudgetMs, () => gate.arrive(hooksTimeOver)),
+    budget: new EndBudget(parts.stop, stopBudgetMs, () => recorder.arrive(hooksTimeOver)),
     drainMs,
   });
   return {

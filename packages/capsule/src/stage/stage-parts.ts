@@ -1,6 +1,6 @@
 /** What the tools, the hooks and the driver of a session are made of, and what their processes may do. */
 
-import type { Gate } from '@svc/session/gate/gate.ts';
+import type { Recorder } from '@svc/session/recorder/recorder.ts';
 import type { ProgramLogs } from './program-logs.ts';
 import type { SessionProcesses } from './session-processes.ts';
 import { homeBelow } from '@svc/sandbox/contained-environment.ts';
@@ -23,7 +23,7 @@ import { flagsOf } from '@svc/artifacts/grants/flag-grants.ts';
 
 /** What tools, hooks and the driver of a session are made of. */
 export interface StageParts {
-  readonly gate: Gate;
+  readonly recorder: Recorder;
   readonly launch: PreparedLaunch;
   readonly directories: SessionDirectories;
   /** The bytes that all logs of the session may still take. */

@@ -15,8 +15,8 @@ import type { Hook } from '@svc/session/hooks/hook.ts';
 import type { Driver } from '@svc/session/model/driver.ts';
 import { BackgroundCommands } from '@svc/session/tools/background/background-commands.ts';
 import type { Tool } from '@svc/session/tools/tool.ts';
-import type { Gate } from '@svc/session/gate/gate.ts';
-import { gatedCapsuleSteps, gatedDriver, gatedTool } from '@svc/session/gate/gated.ts';
+import type { Recorder } from '@svc/session/recorder/recorder.ts';
+import { recordedCapsuleSteps, recordedDriver, recordedTool } from '@svc/session/recorder/recorded-effects.ts';
 import type { CutBefore } from '@svc/session/tools/captured-output.ts';
 import { createSkillTool } from '@svc/session/tools/skill-tool.ts';
 import { createWasmTool } from '@svc/session/tools/wasm-tool.ts';
@@ -47,7 +47,7 @@ interface StageRequest {
   readonly driver?: StageParts['driver'];
   /** Aborted when the session was asked to stop. */
   readonly stop: AbortSignal;
-  readonly gate: Gate;
+  readonly recorder: Recorder;
   readonly onWarning: (warning: Diagnostic) => void;
   /** Whether what components are answered is recorded. */
   readonly imports: ImportMode;
@@ -69,7 +69,8 @@ export interface StagedSession {
  * servers that have never listed their tools. What fails leaves nothing open.
  */
 export async function stageSession(request: StageRequest): Promise<StagedSession> {
-  const { launch, sessionId, directories, logs, host, home, cacheDir, delegations, stop, gate, onWarning } = request;
+  const { launch, sessionId, directories, logs, host, home, cacheDir, delegations, stop, recorder, onWarning } =
+    request;
   const { imports, grantUsage, driver: own } = request;
   const { containment, hold, env, project, network } = launch;
   const components = new SessionComponents({
@@ -123,7 +124,7 @@ export async function stageSession(request: StageRequest): Promise<StagedSession
     background,
     delegations,
     driver: own,
-    gate,
+    recorder,
     onWarning,
   };
   const close = async (driver?: Driver): Promise<void> => {
@@ -137,9 +138,9 @@ export async function stageSession(request: StageRequest): Promise<StagedSession
   };
   try {
     const tools = await stageTools(parts);
-    const driver = gatedDriver(await stageDriver(parts), gate);
+    const driver = recordedDriver(await stageDriver(parts), recorder);
     return {
-      tools: tools.map((tool) => gatedTool(tool, gate)),
+      tools: tools.map((tool) => recordedTool(tool, recorder)),
       driver,
       background,
       hooks: stageHooks(parts),
@@ -251,7 +252,7 @@ async function shellTools(parts: StageParts): Promise<readonly Tool[]> {
   });
 }
 
-async function planTools({ launch, directories, delegations, gate }: StageParts): Promise<readonly Tool[]> {
+async function planTools({ launch, directories, delegations, recorder }: StageParts): Promise<readonly Tool[]> {
   if (!launch.grants.planSubmit) return [];
   const [{ createSubmitPlanTool }, { capsuleStepsWithoutReferee }] = await Promise.all([
     import('@svc/session/tools/plan/submit-plan-tool.ts'),
@@ -260,9 +261,9 @@ async function planTools({ launch, directories, delegations, gate }: StageParts)
   const tool = createSubmitPlanTool({
     sessionDirectory: directories.session,
     redact: recordRedaction(launch.redactor),
-    runCapsuleStep: gatedCapsuleSteps(
+    runCapsuleStep: recordedCapsuleSteps(
       delegations?.runStep ?? capsuleStepsWithoutReferee(launch.env['SVC_REFEREE_URL']),
-      gate,
+      recorder,
     ),
     clock: systemClock,
   });

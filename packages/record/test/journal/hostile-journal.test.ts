@@ -12,7 +12,7 @@ import { filesOf } from '@svc/svc/look-back/trace/export.ts';
 import { divergenceOf } from '../../src/journal/compare-sessions.ts';
 import { JournalReader } from '../../src/journal/journal-reader.ts';
 import { encodeLine, firstChain } from '../../src/journal/record-line.ts';
-import { readRecording } from '@svc/session/replay/recorded-crossings.ts';
+import { readRecording } from '@svc/session/replay/recorded-history.ts';
 import { mebibyte, RecordedSession, roomy, taskId } from './recorded-session.ts';
 
 let root = '';
@@ -160,10 +160,10 @@ it('a hostile journal is read in memory that grows with its records, not with th
   session.close();
   globalThis.gc?.();
   const before = process.memoryUsage().heapUsed;
-  const { crossings, missing } = readRecording(readerOf(session.folder));
+  const { historyEvents, missing } = readRecording(readerOf(session.folder));
   const grown = process.memoryUsage().heapUsed - before;
   expect(missing).toBeNull();
-  const last = crossings.findLast(({ kind }) => kind === 'start');
+  const last = historyEvents.findLast(({ kind }) => kind === 'start');
   expect(last).toMatchObject({ place: `${taskId('1')}/1/m8000` });
   expect((last as { input: { messages: readonly unknown[] } }).input.messages).toHaveLength(8000);
   // Lists of all messages of all requests have 8 bytes for each of 32 million.
@@ -180,10 +180,10 @@ it('a hostile journal is read with each of its texts in memory once, however man
   session.close();
   globalThis.gc?.();
   const before = process.memoryUsage().heapUsed;
-  const { crossings, missing } = readRecording(readerOf(session.folder));
+  const { historyEvents, missing } = readRecording(readerOf(session.folder));
   const grown = process.memoryUsage().heapUsed - before;
   expect(missing).toBeNull();
-  expect(crossings.filter(({ kind }) => kind === 'start')).toHaveLength(500);
+  expect(historyEvents.filter(({ kind }) => kind === 'start')).toHaveLength(500);
   // 500 times the prompt are 500 MiB, 500 times the tools some 250.
   expect(grown).toBeLessThan(40 * mebibyte);
 });
@@ -228,8 +228,8 @@ it('a hostile journal is read up to a log of imports that is longer than a sessi
   io('x'.repeat(2 * mebibyte - 20));
   io('x'.repeat(2 * mebibyte));
   session.close();
-  const { crossings, missing } = readRecording(readerOf(session.folder));
-  expect(crossings.filter(({ kind }) => kind === 'imports')).toHaveLength(1);
+  const { historyEvents, missing } = readRecording(readerOf(session.folder));
+  expect(historyEvents.filter(({ kind }) => kind === 'imports')).toHaveLength(1);
   expect(missing).toMatchObject({ place, why: expect.stringMatching(/ is no log of imports$/) });
 });
 

@@ -7,7 +7,7 @@ import { runSync } from '@svc/kit/yield-to-loop.ts';
 import { FakeClock } from '../../../../test/support/fake-clock.ts';
 import type { Message } from '@svc/session/model/driver.ts';
 import { openJournal } from '../../src/journal/journal-writer.ts';
-import type { Crossing } from '@svc/session/gate/gate.ts';
+import type { HistoryEvent } from '@svc/session/recorder/recorder.ts';
 import { JournalLines } from '@svc/session/replay/journal-lines.ts';
 import { roomy, sessionId, taskId } from './recorded-session.ts';
 import { eachFolder } from '../../../../test/support/each-folder.ts';
@@ -36,7 +36,7 @@ function sizesOf(resultBytes: number): Sizes {
   const options = { directory: folder, session: sessionId(), capture: 'content', redact, limits: roomy } as const;
   const journal = openJournal({ ...options, clock, onFull: () => {} });
   const lines = new JournalLines(journal, redact);
-  const write = (crossing: Crossing): void => runSync(lines.write(crossing, clock.now()));
+  const write = (historyEvent: HistoryEvent): void => runSync(lines.write(historyEvent, clock.now()));
   const texts = new Map<string, number>();
   const given = <Value>(value: Value): Value => {
     const text = typeof value === 'string' ? value : JSON.stringify(value);

@@ -7,9 +7,9 @@ import { SessionFixture } from '../../../../test/support/session-fixture.ts';
 import type { InferenceResponse } from '@svc/session/model/driver.ts';
 import { JournalReader } from '../../src/journal/journal-reader.ts';
 import { openJournal } from '../../src/journal/journal-writer.ts';
-import { type Crossing, RecordingGate } from '@svc/session/gate/gate.ts';
+import { type HistoryEvent, LiveRecorder } from '@svc/session/recorder/recorder.ts';
 import { JournalLines } from '@svc/session/replay/journal-lines.ts';
-import { readRecording } from '@svc/session/replay/recorded-crossings.ts';
+import { readRecording } from '@svc/session/replay/recorded-history.ts';
 import { mebibyte, roomy, sessionId } from './recorded-session.ts';
 import { eachFolder } from '../../../../test/support/each-folder.ts';
 
@@ -24,7 +24,7 @@ interface Recorded {
   readonly traced: string;
   /** How many answers hooks got. */
   readonly told: number;
-  readonly crossings: readonly Crossing[];
+  readonly historyEvents: readonly HistoryEvent[];
 }
 
 /** A session whose model gives one answer, and what is read back of its journal. */
@@ -48,22 +48,22 @@ async function recorded(answer: InferenceResponse): Promise<Recorded> {
   const fixture = new SessionFixture({
     turns: [answer],
     hooks: { inferred: async () => void (told += 1) },
-    gate: (time) => new RecordingGate((crossing) => runSync(lines.write(crossing, 1)), time),
+    recorder: (time) => new LiveRecorder((historyEvent) => runSync(lines.write(historyEvent, 1)), time),
   });
   fixture.session.board.submit({ text: 'Go.', origin: 'user', trust: 'trusted' });
   await fixture.session.run();
   journal.close();
-  return { results: fixture.results, traced: JSON.stringify(fixture.traced), told, crossings: readBack() };
+  return { results: fixture.results, traced: JSON.stringify(fixture.traced), told, historyEvents: readBack() };
 }
 
-function readBack(): readonly Crossing[] {
+function readBack(): readonly HistoryEvent[] {
   const held = HeldDirectory.open(folder);
   const reader = JournalReader.open(held, null);
   try {
     if (reader === null) throw new Error('there is no journal');
-    const { crossings, damage, missing } = readRecording(reader);
+    const { historyEvents, damage, missing } = readRecording(reader);
     expect({ damage, missing }).toEqual({ damage: null, missing: null });
-    return crossings;
+    return historyEvents;
   } finally {
     reader?.close();
     held.close();
@@ -97,9 +97,9 @@ describe('an answer of the model that is longer than any that is meant', () => {
     ],
   ])('fails its task before journal, trace and hooks have it: %s', async (_, answer, error) => {
     const usage = { inputTokens: 100_000, outputTokens: 50_000 };
-    const { crossings, results, told, traced } = await recorded({ ...answer, usage });
+    const { historyEvents, results, told, traced } = await recorded({ ...answer, usage });
     expect(results).toEqual([`error: ${error}`]);
-    const end = crossings.find(({ kind }) => kind === 'end');
+    const end = historyEvents.find(({ kind }) => kind === 'end');
     // What it has cost counts towards inference.max_session_tokens all the same.
     expect(end).toMatchObject({ value: { response: { content: [], stopReason: 'error', error, usage } } });
     expect(told).toBe(1);
@@ -111,8 +111,8 @@ describe('an answer of the model that is longer than any that is meant', () => {
     const most = Number.MAX_SAFE_INTEGER;
     const names = Array.from({ length: 20 }, (): [string, unknown] => ['\0'.repeat(4_096), {}]);
     const usage = { inputTokens: most, outputTokens: most };
-    const { crossings, told } = await recorded({ ...calls(...names), stopReason: 'end_turn', usage });
+    const { historyEvents, told } = await recorded({ ...calls(...names), stopReason: 'end_turn', usage });
     expect(told).toBe(1);
-    expect(crossings.find(({ kind }) => kind === 'end')).toMatchObject({ value: { response: { usage } } });
+    expect(historyEvents.find(({ kind }) => kind === 'end')).toMatchObject({ value: { response: { usage } } });
   });
 });

@@ -6,8 +6,8 @@ import { Redactor } from '@svc/kit/diagnostics/redactor.ts';
 import { runSync } from '@svc/kit/yield-to-loop.ts';
 import { FakeClock } from '../../../../test/support/fake-clock.ts';
 import { openJournal } from '../../src/journal/journal-writer.ts';
-import { type Crossing, RecordingGate } from '@svc/session/gate/gate.ts';
-import type { Chunk, ChunkKind } from '@svc/session/gate/shown-chunks.ts';
+import { type HistoryEvent, LiveRecorder } from '@svc/session/recorder/recorder.ts';
+import type { Chunk, ChunkKind } from '@svc/session/recorder/shown-chunks.ts';
 import { JournalLines } from '@svc/session/replay/journal-lines.ts';
 import { knows, mebibyte, roomy, sessionId } from './recorded-session.ts';
 import { eachFolder } from '../../../../test/support/each-folder.ts';
@@ -20,18 +20,18 @@ eachFolder('svc-shown-chunks-', (made) => {
 
 /** What is recorded of an effect that shows these, asking for input where there is a null. */
 async function recorded(shown: Iterable<Chunk | null>): Promise<readonly (readonly Chunk[])[]> {
-  const crossings: Crossing[] = [];
-  const gate = new RecordingGate((crossing) => void crossings.push(crossing), new FakeClock());
+  const historyEvents: HistoryEvent[] = [];
+  const recorder = new LiveRecorder((historyEvent) => void historyEvents.push(historyEvent), new FakeClock());
   const effect = { place: 'p', port: 'tool', name: 'it', input: {}, signal: new AbortController().signal } as const;
   const inside = { chunk: () => {}, ask: async () => 'an answer', note: () => true };
-  await gate.effect(effect, inside, async ({ chunk, ask }) => {
+  await recorder.effect(effect, inside, async ({ chunk, ask }) => {
     for (const each of shown) {
       if (each === null) await ask('input', 'Which?');
       else chunk(...each);
     }
     return 'done';
   });
-  return crossings.flatMap((crossing) => ('chunks' in crossing ? [crossing.chunks] : []));
+  return historyEvents.flatMap((historyEvent) => ('chunks' in historyEvent ? [historyEvent.chunks] : []));
 }
 
 function sums(chunks: readonly Chunk[]): Partial<Record<ChunkKind, number>> {

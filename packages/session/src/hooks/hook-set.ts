@@ -141,9 +141,9 @@ export class HookSet implements CapsuleHooks {
   /** Asks `on-tool-call`, and for a command that it lets pass `on-shell` as well. The first refusal is the verdict. */
   async judgeCall(task: HookedTask, call: JudgedCall): Promise<CallVerdict> {
     const { kind } = call;
-    const verdict = await this.#gate(this.#atTask('on-tool-call', task, () => this.#events.toolCall(task, call)));
+    const verdict = await this.#recorder(this.#atTask('on-tool-call', task, () => this.#events.toolCall(task, call)));
     if (verdict.kind === 'deny' || kind !== 'shell') return verdict;
-    return await this.#gate(this.#atTask('on-shell', task, () => this.#events.shell(task, call)));
+    return await this.#recorder(this.#atTask('on-shell', task, () => this.#events.shell(task, call)));
   }
 
   /** The first hook that replaces the conversation is the last that is asked. */
@@ -222,7 +222,7 @@ export class HookSet implements CapsuleHooks {
     for await (const _ of this.#asked(asked));
   }
 
-  async #gate(asked: AskedEvent): Promise<CallVerdict> {
+  async #recorder(asked: AskedEvent): Promise<CallVerdict> {
     for await (const answer of this.#asked(asked)) {
       if (answer.kind === 'canceled') return { kind: 'deny', reason: 'the task was canceled' };
       if (answer.kind === 'failed' && answer.hook.declaration.policies.has('deny')) {

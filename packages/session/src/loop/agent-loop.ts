@@ -15,8 +15,8 @@ import {
 } from '../model/driver.ts';
 import type { Inventory } from '../tools/inventory.ts';
 import type { CountedOutcome, SessionActivity } from '../task/activity.ts';
-import type { Gate } from '../gate/gate.ts';
-import { maxRetriesTraced } from '../gate/shown-chunks.ts';
+import type { Recorder } from '../recorder/recorder.ts';
+import { maxRetriesTraced } from '../recorder/shown-chunks.ts';
 import type { SpendMeter } from '../model/spend-meter.ts';
 import type { TaskFailure } from '../task/task.ts';
 import type { InputAnswer } from '../tools/tool.ts';
@@ -41,7 +41,7 @@ export interface AgentLoopDeps {
   readonly inference: InferenceSettings;
   readonly spend: SpendMeter;
   readonly activity: SessionActivity;
-  readonly gate: Gate;
+  readonly recorder: Recorder;
   readonly clock: Clock;
   /** Throws the Diagnostic that ends the session when the workdir has outgrown its limit. */
   readonly workdirSize: Pick<WorkdirSize, 'begin' | 'check' | 'settled' | 'breached'>;
@@ -261,7 +261,7 @@ class AgentLoop {
   }
 
   async #dispatch(turn: number, block: ToolCallBlock): Promise<ToolAnswer> {
-    const { activity, gate, hooks, hooked, inventory, requestInput } = this.#deps;
+    const { activity, recorder, hooks, hooked, inventory, requestInput } = this.#deps;
     const { task } = this.#attempt;
     this.#attempt.throwIfCanceled();
     activity.emit({ kind: 'call-started', task, turn, call: block });
@@ -274,7 +274,7 @@ class AgentLoop {
       .dispatch(block, {
         taskId: task.id,
         place,
-        settle: (look) => gate.settle(`${place}/look`, look),
+        settle: (look) => recorder.settle(`${place}/look`, look),
         signal: this.#signal,
         judge: (call) => hooks.judgeCall(hooked, { ...call, turn }),
         emitText: (text) => this.#attempt.text(text),
@@ -301,7 +301,7 @@ class AgentLoop {
     this.#attempt.throwIfCanceled();
     // A tool takes any failure of what it asks for an answer: one of the runtime's own must not end there.
     lines.throwIfFailed();
-    const step = gate.stepOf(place);
+    const step = recorder.stepOf(place);
     const { input, digits } = block;
     activity.emit({ kind: 'call-ended', task, turn, input, digits, call: dispatched, step });
     lines.settle();
@@ -310,14 +310,14 @@ class AgentLoop {
   }
 
   async #checkSize(): Promise<void> {
-    await this.#deps.gate.settle(`${this.#attempt.place}/size`, async () => {
+    await this.#deps.recorder.settle(`${this.#attempt.place}/size`, async () => {
       await this.#deps.workdirSize.check();
       return null;
     });
   }
 
   async #settleSize(): Promise<void> {
-    await this.#deps.gate.settle(`${this.#attempt.place}/size`, async () => {
+    await this.#deps.recorder.settle(`${this.#attempt.place}/size`, async () => {
       await this.#deps.workdirSize.settled(this.#signal);
       return null;
     });

@@ -5,7 +5,7 @@ import { encodeNumberedFrame } from '@svc/protocol/frames.ts';
 import type { ContextId, TaskId } from '@svc/protocol/ids.ts';
 import { SessionActivity } from '../task/activity.ts';
 import { EventStream } from '../stream/event-stream.ts';
-import { openGate } from '../gate/gate.ts';
+import { passThrough } from '../recorder/recorder.ts';
 import { waitForInput, type InputWaitDeps } from './input-wait.ts';
 import { taskFrames } from '../stream/task-frames.ts';
 import { Task, TaskCanceled } from '../task/task.ts';
@@ -24,7 +24,7 @@ function workingTask(): { readonly task: Task; readonly deps: InputWaitDeps; rea
   const clock = new FakeClock();
   const activity = new SessionActivity();
   activity.subscribe(taskFrames(stream));
-  return { task, frames, deps: { activity, gate: openGate(clock), clock, timeoutMs: null } };
+  return { task, frames, deps: { activity, recorder: passThrough(clock), clock, timeoutMs: null } };
 }
 
 describe('the questions of one task', () => {

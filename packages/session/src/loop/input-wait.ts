@@ -3,12 +3,12 @@
 import { type Clock, elapsedMs } from '@svc/kit/clock.ts';
 import type { InputAnswer } from '../tools/tool.ts';
 import type { SessionActivity } from '../task/activity.ts';
-import type { Gate } from '../gate/gate.ts';
+import type { Recorder } from '../recorder/recorder.ts';
 import { TaskCanceled, type Task, type Announcement, type TaskEvent } from '../task/task.ts';
 
 export interface InputWaitDeps {
   readonly activity: SessionActivity;
-  readonly gate: Gate;
+  readonly recorder: Recorder;
   readonly clock: Pick<Clock, 'monotonicMs'>;
   /** With null it waits for as long as it takes. */
   readonly timeoutMs: number | null;
@@ -28,7 +28,7 @@ export async function waitForInput(task: Task, prompt: string, deps: InputWaitDe
 type Settlement = InputAnswer | { readonly kind: 'canceled' };
 
 function untilSettled(task: Task, prompt: string, deps: InputWaitDeps): Promise<InputAnswer> {
-  const { activity, clock, gate, timeoutMs } = deps;
+  const { activity, clock, recorder, timeoutMs } = deps;
   const startedMs = clock.monotonicMs();
   task.questions += 1;
   const question = { taskId: task.id, waitId: `q${task.questions}`, prompt };
@@ -40,7 +40,7 @@ function untilSettled(task: Task, prompt: string, deps: InputWaitDeps): Promise<
   const cancelTimer =
     timeoutMs === null
       ? () => {}
-      : gate.timer(`${task.id}/${question.waitId}`, timeoutMs, () => settle({ kind: 'timed-out' }));
+      : recorder.timer(`${task.id}/${question.waitId}`, timeoutMs, () => settle({ kind: 'timed-out' }));
   const onAbort = (): void => settle({ kind: 'canceled' });
   task.signal.addEventListener('abort', onAbort, { once: true });
   task.inputWait = { question, settled, answer: (text) => settle({ kind: 'answered', text }) };

@@ -5,7 +5,7 @@ import type { QuestionName } from '@svc/protocol/question.ts';
 import { mintContextId, mintTaskId, type TaskId } from '@svc/protocol/ids.ts';
 import type { Clock } from '@svc/kit/clock.ts';
 import type { SessionActivity } from '../task/activity.ts';
-import type { Gate } from '../gate/gate.ts';
+import type { Recorder } from '../recorder/recorder.ts';
 import { type KeyedMessage, SentMessages } from '../task/sent-messages.ts';
 import { Task, type TaskSource, KnownTasks, TaskLanes } from '../task/task.ts';
 
@@ -20,7 +20,7 @@ interface TaskBoardDeps {
   readonly acceptance: Acceptance;
   readonly clock: Clock;
   readonly activity: SessionActivity;
-  readonly gate: Gate;
+  readonly recorder: Recorder;
   /** Does the slow part of recording a text of megabytes ahead. */
   readonly prepare: (text: string) => Promise<PreparedText>;
 }
@@ -127,7 +127,7 @@ export class TaskBoard {
   #accept(task: Task, source: TaskSource): Submission {
     const { id, contextId, conversation, origin, trust, lane, sender, text } = task;
     const arrived = { id, contextId, conversation, origin, trust, lane, sender, text };
-    this.#deps.gate.arrive({ what: 'task', task: arrived, isDelivered: this.#delivered.has(task) });
+    this.#deps.recorder.arrive({ what: 'task', task: arrived, isDelivered: this.#delivered.has(task) });
     this.#deps.activity.emit({ kind: 'task-submitted', task, prepared: source.prepared });
     this.#remember(source, task);
     this.#accepted += 1;
@@ -158,7 +158,7 @@ export class TaskBoard {
     const task = this.#running?.id === taskId ? this.#running : null;
     const wait = task?.inputWait ?? null;
     if (task === null || wait?.question.waitId !== waitId) return false;
-    this.#deps.gate.arrive({ what: 'answer', taskId: task.id, waitId, sender, text });
+    this.#deps.recorder.arrive({ what: 'answer', taskId: task.id, waitId, sender, text });
     task.answeredBy = sender?.principal ?? null;
     wait.answer(text);
     return true;
@@ -197,7 +197,7 @@ export class TaskBoard {
 
   /** Stops a task wherever it is; resolves to it as it then stands. A terminal task is left alone (docs/protocol.md "tasks/cancel"). */
   async cancel(task: Task, principal: string | null = null): Promise<Task> {
-    this.#deps.gate.arrive({ what: 'cancel', taskId: task.id, principal });
+    this.#deps.recorder.arrive({ what: 'cancel', taskId: task.id, principal });
     await this.#cancel(task, principal);
     return task;
   }
@@ -219,7 +219,7 @@ export class TaskBoard {
 
   /** Cancels every live task; with `after_task: exit` the session then ends by itself (docs/protocol.md "session/stop"). Ids sorted. */
   async cancelAll(principal: string | null = null): Promise<TaskId[]> {
-    this.#deps.gate.arrive({ what: 'stop', principal });
+    this.#deps.recorder.arrive({ what: 'stop', principal });
     // A session that ends by itself meets no stop any more: running again, it would have ended before.
     if (!this.#closed) {
       const event = { event_type: 'session_stop', ...(principal === null ? {} : { principal }) } as const;
@@ -320,7 +320,7 @@ export class TaskBoard {
     task.changedMs = this.#deps.clock.now();
     task.markEnded();
     this.#tasks.end(task);
-    this.#deps.gate.over(task.id);
+    this.#deps.recorder.over(task.id);
     this.#deps.activity.emit({ kind: 'task-settled', task });
   }
 

@@ -102,10 +102,10 @@ function textOf(task: Task): string {
 /** The conversation that the task continues. */
 class Thread {
   readonly #task: Task;
-  readonly #deps: Pick<TaskRunnerDeps, 'conversations' | 'gate'>;
+  readonly #deps: Pick<TaskRunnerDeps, 'conversations' | 'recorder'>;
   #before: readonly Message[] | null = null;
 
-  constructor(task: Task, deps: Pick<TaskRunnerDeps, 'conversations' | 'gate'>) {
+  constructor(task: Task, deps: Pick<TaskRunnerDeps, 'conversations' | 'recorder'>) {
     this.#task = task;
     this.#deps = deps;
   }
@@ -116,10 +116,10 @@ class Thread {
   }
 
   #read(): readonly Message[] {
-    const { conversations, gate } = this.#deps;
+    const { conversations, recorder } = this.#deps;
     const { id, conversation } = this.#task;
     if (conversations?.isKept !== true) return conversations?.history(conversation) ?? [];
-    const kept = gate.find(`${id}/history`, () => {
+    const kept = recorder.find(`${id}/history`, () => {
       const messages = conversations.history(conversation);
       return messages.length === 0 ? null : messages;
     });
@@ -128,10 +128,10 @@ class Thread {
 
   /** Throws the Diagnostic of a conversation that cannot be kept. */
   save(messages: readonly Message[]): void {
-    const { conversations, gate } = this.#deps;
+    const { conversations, recorder } = this.#deps;
     const { id, conversation } = this.#task;
     if (conversations?.isKept !== true) return conversations?.save(conversation, messages);
-    gate.find(`${id}/save`, () => (conversations.save(conversation, messages), null));
+    recorder.find(`${id}/save`, () => (conversations.save(conversation, messages), null));
   }
 
   /** Takes back what the task added: it counts once the task has ended for good. */
@@ -289,8 +289,8 @@ class AttemptRun {
   /** A file holds no half of a character, so the frame that repeats it does not either. */
   #writeResult(result: string): Diagnostic | null {
     const text = toUSVString(result);
-    const { gate, writeResult } = this.#deps;
-    const refused = diagnosticOf(() => gate.find(`${this.#attempt.place}/result`, () => (writeResult(text), null)));
+    const { recorder, writeResult } = this.#deps;
+    const refused = diagnosticOf(() => recorder.find(`${this.#attempt.place}/result`, () => (writeResult(text), null)));
     if (refused === null) this.#task.result = text;
     return refused;
   }

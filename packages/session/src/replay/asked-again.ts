@@ -1,7 +1,7 @@
 /** Compares what a session asks for when it is run again with what it asked for in the recording. */
 
 import { type ValueDifference, valueDifference } from '@svc/record/journal/json-difference.ts';
-import type { Effect } from '../gate/gate.ts';
+import type { Effect } from '../recorder/recorder.ts';
 
 /** Where a replay parts from its recording. */
 export interface Divergence {

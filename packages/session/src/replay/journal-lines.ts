@@ -1,4 +1,4 @@
-/** Writes the journal of a session from what goes through its gate. */
+/** Writes the journal of a session from what goes through its recorder. */
 
 import type { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import { isLong, type Steps } from '@svc/kit/yield-to-loop.ts';
@@ -6,12 +6,12 @@ import type { Journal } from '@svc/record/journal/journal-writer.ts';
 import { redactedJson } from '@svc/record/trace/file-trace.ts';
 import type { InferenceRequest, Message } from '../model/driver.ts';
 import type { ReportedUsage } from '../model/driver-notes.ts';
-import type { Crossing } from '../gate/gate.ts';
-import type { Chunk } from '../gate/shown-chunks.ts';
+import type { HistoryEvent } from '../recorder/recorder.ts';
+import type { Chunk } from '../recorder/shown-chunks.ts';
 import { conversationOf, type Sender } from '../task/task.ts';
 import { keptLog } from './kept-import-log.ts';
 
-type Crossed<Kind extends Crossing['kind']> = Extract<Crossing, { readonly kind: Kind }>;
+type Crossed<Kind extends HistoryEvent['kind']> = Extract<HistoryEvent, { readonly kind: Kind }>;
 
 /** A request that later ones may extend. */
 interface KnownRequest {
@@ -25,7 +25,7 @@ type FixedPart = Pick<InferenceRequest, 'model' | 'system' | 'tools' | 'maxToken
 /** How many conversations are looked at for the request that a new one extends: hooks and tasks of other contexts ask in between. */
 const maxConversations = 8;
 
-/** Writes a record for each crossing; a request to the model as what it adds to the one before it (docs/journal.md). */
+/** Writes a record for each event of the history; a request to the model as what it adds to the one before it (docs/journal.md). */
 export class JournalLines {
   readonly #journal: Journal;
   readonly #redact: (text: string) => string;
@@ -44,41 +44,47 @@ export class JournalLines {
   }
 
   /** `at` is when it went through, in Unix milliseconds. Throws the Diagnostic of a record that cannot be written. Nothing else is written between its steps. */
-  *write(crossing: Crossing, at: number): Steps<void> {
+  *write(historyEvent: HistoryEvent, at: number): Steps<void> {
     const journal = this.#journal;
-    switch (crossing.kind) {
+    switch (historyEvent.kind) {
       case 'start':
-        if (crossing.port === 'model') return yield* this.#model(crossing, at);
+        if (historyEvent.port === 'model') return yield* this.#model(historyEvent, at);
         return journal.append({
           k: 'start',
           at,
-          e: crossing.place,
-          port: crossing.port,
-          name: crossing.name,
-          in: yield* this.json(crossing.input),
+          e: historyEvent.place,
+          port: historyEvent.port,
+          name: historyEvent.name,
+          in: yield* this.json(historyEvent.input),
         });
       case 'ask': {
-        const { place, what, value, chunks } = crossing;
+        const { place, what, value, chunks } = historyEvent;
         const hashes = { value: yield* this.json(value), ...(yield* this.#chunks(chunks)) };
-        return journal.append({ k: 'ask', e: place, what, ...hashes, ...overtakingOf(crossing) });
+        return journal.append({ k: 'ask', e: place, what, ...hashes, ...overtakingOf(historyEvent) });
       }
       case 'noted': {
-        const value = yield* this.json(crossing.event);
-        return journal.append({ k: 'ask', e: crossing.place, what: 'record', value, ...overtakingOf(crossing) });
+        const value = yield* this.json(historyEvent.event);
+        return journal.append({
+          k: 'ask',
+          e: historyEvent.place,
+          what: 'record',
+          value,
+          ...overtakingOf(historyEvent),
+        });
       }
       case 'imports':
-        return yield* this.#imports(crossing);
+        return yield* this.#imports(historyEvent);
       case 'end':
-        return yield* this.#end(crossing, at);
+        return yield* this.#end(historyEvent, at);
       case 'settled':
       case 'found': {
-        const { place, value, fault } = crossing;
-        const found = crossing.kind === 'found' ? { found: true as const } : overtakingOf(crossing);
+        const { place, value, fault } = historyEvent;
+        const found = historyEvent.kind === 'found' ? { found: true as const } : overtakingOf(historyEvent);
         const held = value === null || value === undefined ? null : yield* this.json(value);
         return journal.append({ k: 'look', e: place, value: held, ...faultOf(fault), ...found });
       }
       case 'arrived':
-        return yield* this.#arrived(crossing, at);
+        return yield* this.#arrived(historyEvent, at);
     }
   }
 
@@ -153,9 +159,9 @@ export class JournalLines {
     return sha256;
   }
 
-  *#end(crossing: Crossed<'end'>, at: number): Steps<void> {
-    const { place, value, lost, chunks, durationMs } = crossing;
-    const common = { k: 'end', at, e: place, ms: durationMs, ...overtakingOf(crossing) } as const;
+  *#end(historyEvent: Crossed<'end'>, at: number): Steps<void> {
+    const { place, value, lost, chunks, durationMs } = historyEvent;
+    const common = { k: 'end', at, e: place, ms: durationMs, ...overtakingOf(historyEvent) } as const;
     const shown = yield* this.#chunks(chunks);
     if (lost) return this.#journal.append({ ...common, value: null, lost: 'canceled', ...shown });
     this.#journal.append({ ...common, value: yield* this.json(value), ...shown, ...summaryOf(value, this.#redact) });

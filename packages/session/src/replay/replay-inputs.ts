@@ -2,7 +2,7 @@
 
 import type { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import type { TraceEvent } from '@svc/record/trace/events.ts';
-import type { ReplayInputs } from './replay-gate.ts';
+import type { ReplayInputs } from './replayer.ts';
 import type { TaskBoard } from '../loop/task-board.ts';
 
 interface ReplayedSession {

@@ -2,7 +2,7 @@
 
 import { type ImportLog } from '@svc/components/import-log.ts';
 import { ComponentParted } from '@svc/components/parted.ts';
-import type { Crossing, Inside, Port } from '../gate/gate.ts';
+import type { HistoryEvent, Inside, Port } from '../recorder/recorder.ts';
 import { encode } from './journal-lines.ts';
 import { differenceSince, type Divergence } from './asked-again.ts';
 
@@ -12,7 +12,7 @@ export interface ComponentCalls {
   served: number;
 }
 
-type Crossed<Kind extends Crossing['kind']> = Extract<Crossing, { readonly kind: Kind }>;
+type Crossed<Kind extends HistoryEvent['kind']> = Extract<HistoryEvent, { readonly kind: Kind }>;
 
 type Outcome =
   | { readonly kind: 'ended'; readonly value: unknown }

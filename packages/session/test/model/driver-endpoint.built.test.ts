@@ -1,4 +1,4 @@
-import { openGate } from '../../src/gate/gate.ts';
+import { passThrough } from '../../src/recorder/recorder.ts';
 import { afterEach, expect, it } from 'vitest';
 
 import { systemClock } from '@svc/kit/system-clock.ts';
@@ -81,7 +81,7 @@ async function stagedGrants(manifest: string): Promise<Readonly<Record<string, C
     home,
     cacheDir: fixtureCache,
     delegations: null,
-    gate: openGate(systemClock),
+    recorder: passThrough(systemClock),
     stop: new AbortController().signal,
     onWarning: () => {},
     imports: { kind: 'live' },

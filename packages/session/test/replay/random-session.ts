@@ -14,13 +14,13 @@ import type { ContextId, SessionId } from '@svc/protocol/ids.ts';
 import type { TaskSource } from '../../src/task/task.ts';
 import { callHook } from '../../src/hooks/hook.ts';
 import type { InferenceRequest, InferenceResponse } from '../../src/model/driver.ts';
-import { type Crossing, type Gate, RecordingGate } from '../../src/gate/gate.ts';
-import { gatedCapsuleSteps, gatedHookCalls } from '../../src/gate/gated.ts';
+import { type HistoryEvent, type Recorder, LiveRecorder } from '../../src/recorder/recorder.ts';
+import { recordedCapsuleSteps, recordedHookCalls } from '../../src/recorder/recorded-effects.ts';
 import { JournalReader } from '@svc/record/journal/journal-reader.ts';
 import { openJournal } from '@svc/record/journal/journal-writer.ts';
 import { JournalLines } from '../../src/replay/journal-lines.ts';
-import { readRecording } from '../../src/replay/recorded-crossings.ts';
-import { type ReplayEnd, ReplayGate } from '../../src/replay/replay-gate.ts';
+import { readRecording } from '../../src/replay/recorded-history.ts';
+import { type ReplayEnd, Replayer } from '../../src/replay/replayer.ts';
 import { replayInputs } from '../../src/replay/replay-inputs.ts';
 import { nothingRan } from '../../src/tools/plan/capsule-step.ts';
 import { createSubmitPlanTool } from '../../src/tools/plan/submit-plan-tool.ts';
@@ -34,18 +34,20 @@ export interface Outcome {
 }
 
 export interface Recorded extends Outcome {
-  readonly crossings: readonly Crossing[];
+  readonly historyEvents: readonly HistoryEvent[];
 }
 
-type GateOf = (record: (crossing: Crossing) => void, clock: FakeClock) => Gate;
+type RecorderOf = (record: (historyEvent: HistoryEvent) => void, clock: FakeClock) => Recorder;
 
-const throughOneGate: GateOf = (record, clock) => new RecordingGate(record, clock);
+const throughOneGate: RecorderOf = (record, clock) => new LiveRecorder(record, clock);
 
-/** Runs a session of chance and gives its trace and what went through its gate. */
-export async function recordRandomSession(gateOf: GateOf = throughOneGate): Promise<Recorded> {
-  const crossings: Crossing[] = [];
-  const outcome = await runRandomSession(gateOf, (crossing) => crossings.push(structuredClone(crossing)));
-  return { ...outcome, crossings };
+/** Runs a session of chance and gives its trace and what went through its recorder. */
+export async function recordRandomSession(recorderOf: RecorderOf = throughOneGate): Promise<Recorded> {
+  const historyEvents: HistoryEvent[] = [];
+  const outcome = await runRandomSession(recorderOf, (historyEvent) =>
+    historyEvents.push(structuredClone(historyEvent)),
+  );
+  return { ...outcome, historyEvents };
 }
 
 /** The same by way of a journal on the disk. */
@@ -65,30 +67,33 @@ export async function journalRandomSession(): Promise<Recorded> {
     } as const;
     journal.append({ k: 'open', version: 1, session, epoch: 1, capture: 'content', ...about });
     const lines = new JournalLines(journal, redact);
-    const outcome = await runRandomSession(throughOneGate, (crossing) => runSync(lines.write(crossing, 1)));
+    const outcome = await runRandomSession(throughOneGate, (historyEvent) => runSync(lines.write(historyEvent, 1)));
     journal.close();
-    return { ...outcome, crossings: readBack(directory) };
+    return { ...outcome, historyEvents: readBack(directory) };
   } finally {
     rmSync(directory, { recursive: true });
   }
 }
 
-function readBack(directory: string): readonly Crossing[] {
+function readBack(directory: string): readonly HistoryEvent[] {
   const held = HeldDirectory.open(directory);
   const reader = JournalReader.open(held, null);
   try {
     if (reader === null) throw new Error('there is no journal');
-    const { crossings, damage, missing } = readRecording(reader);
+    const { historyEvents, damage, missing } = readRecording(reader);
     if (damage !== null || missing !== null) throw new Error(JSON.stringify({ damage, missing }));
-    return crossings;
+    return historyEvents;
   } finally {
     reader?.close();
     held.close();
   }
 }
 
-async function runRandomSession(gateOf: GateOf, onCrossing: (crossing: Crossing) => void): Promise<Outcome> {
-  const world = new World((clock) => gateOf(onCrossing, clock));
+async function runRandomSession(
+  recorderOf: RecorderOf,
+  onHistoryEvent: (historyEvent: HistoryEvent) => void,
+): Promise<Outcome> {
+  const world = new World((clock) => recorderOf(onHistoryEvent, clock));
   try {
     const run = world.run();
     const disturbing = world.disturb(run);
@@ -100,20 +105,20 @@ async function runRandomSession(gateOf: GateOf, onCrossing: (crossing: Crossing)
   }
 }
 
-/** Runs the session again over what went through its gate, up to its end where the recording is whole. */
+/** Runs the session again over what went through its recorder, up to its end where the recording is whole. */
 export async function replaySession(
-  crossings: readonly Crossing[],
+  historyEvents: readonly HistoryEvent[],
   isWhole = true,
 ): Promise<{ readonly end: ReplayEnd; readonly outcome: Outcome | null }> {
-  const gate: ReplayGate = new ReplayGate(crossings, () => world.inputs(), { isWhole });
-  const world = new World(() => gate);
+  const recorder: Replayer = new Replayer(historyEvents, () => world.inputs(), { isWhole });
+  const world = new World(() => recorder);
   try {
-    gate.begin();
+    recorder.begin();
     const run = world.run().then(({ status }) => {
-      gate.finish();
+      recorder.finish();
       return status;
     });
-    const end = await gate.ended;
+    const end = await recorder.ended;
     return { end, outcome: end.kind === 'same' ? { status: await run, traced: world.traced() } : null };
   } finally {
     world.dispose();
@@ -139,11 +144,11 @@ function from(): Pick<TaskSource, 'contextId' | 'sender'> {
 class World {
   readonly #directory = mkdtempSync(join(tmpdir(), 'svc-replay-'));
   readonly #fixture: SessionFixture;
-  readonly #gate: Gate;
+  readonly #recorder: Recorder;
   readonly #hooks: FakeHooks;
 
-  constructor(gateOf: (clock: FakeClock) => Gate) {
-    let gate: Gate | null = null;
+  constructor(recorderOf: (clock: FakeClock) => Recorder) {
+    let recorder: Recorder | null = null;
     const ask = fakeTool('ask', async (_args, { requestInput, signal }) => {
       const answer = await requestInput('Which?');
       await aWhile();
@@ -159,8 +164,8 @@ class World {
       if (chance(5)) return { ...passed('no'), status: 'failed' };
       return passed(`${JSON.stringify(args).length}-${Math.random()}`);
     });
-    const fixed = (clock: FakeClock): Gate => (gate ??= gateOf(clock));
-    const late: Gate = {
+    const fixed = (clock: FakeClock): Recorder => (recorder ??= recorderOf(clock));
+    const late: Recorder = {
       effect: (...args) => fixed(this.#fixture.clock).effect(...args),
       settle: (...args) => fixed(this.#fixture.clock).settle(...args),
       find: (...args) => fixed(this.#fixture.clock).find(...args),
@@ -172,7 +177,7 @@ class World {
     this.#hooks = hooksOf(late, (event) => this.#fixture.activity.emit({ kind: 'noted', task: null, event }));
     const { set } = this.#hooks;
     this.#fixture = new SessionFixture({
-      gate: fixed,
+      recorder: fixed,
       turns: Array.from({ length: 400 }, () => randomTurn),
       tools: [ask, work, planTool(this.#directory, late)],
       maxTurns: 6,
@@ -190,12 +195,12 @@ class World {
         mayReopen: set.mayReopen,
       },
     });
-    this.#gate = fixed(this.#fixture.clock);
+    this.#recorder = fixed(this.#fixture.clock);
   }
 
   async run(): Promise<{ readonly status: string }> {
     const { session } = this.#fixture;
-    if (!(this.#gate instanceof ReplayGate)) {
+    if (!(this.#recorder instanceof Replayer)) {
       session.board.submit({ text: 'Begin.', origin: 'user', trust: 'trusted' });
     }
     await this.#hooks.set.sessionStarted();
@@ -266,7 +271,7 @@ class World {
       exit_code: 0,
       duration_ms: 1,
     };
-    this.#gate.arrive({ what: 'note', event });
+    this.#recorder.arrive({ what: 'note', event });
     this.#fixture.activity.emit({ kind: 'noted', task: null, event });
     const { board } = this.#fixture.session;
     const begun = board.current();
@@ -276,7 +281,7 @@ class World {
 }
 
 /** Makes three hooks: one judges, one may reopen a task, and one only listens and is slow. */
-function hooksOf(gate: Gate, record: (event: TraceEvent) => void): FakeHooks {
+function hooksOf(recorder: Recorder, record: (event: TraceEvent) => void): FakeHooks {
   const does = async (event: string): Promise<unknown> => {
     await aWhile();
     if (chance(9)) throw new Error('broken');
@@ -296,22 +301,22 @@ function hooksOf(gate: Gate, record: (event: TraceEvent) => void): FakeHooks {
       },
       { name: 'slow', does, binding: ['on-task-start', 'on-inference', 'on-task-end'], execution_mode: 'async' },
     ],
-    { call: gatedHookCalls(callHook, gate), timer: (...args) => gate.timer(...args), record },
+    { call: recordedHookCalls(callHook, recorder), timer: (...args) => recorder.timer(...args), record },
   );
 }
 
-function planTool(sessionDirectory: string, gate: Gate): Tool {
+function planTool(sessionDirectory: string, recorder: Recorder): Tool {
   return createSubmitPlanTool({
     sessionDirectory,
     redact: (text) => text,
     clock: { monotonicMs: () => 0, now: () => 0 },
-    runCapsuleStep: gatedCapsuleSteps(async (_step, { record }) => {
+    runCapsuleStep: recordedCapsuleSteps(async (_step, { record }) => {
       await aWhile();
       if (chance(2)) record({ event_type: 'logs_limit_reached', max_bytes: 2 });
       return chance(3)
         ? nothingRan('refused')
         : { ...nothingRan(''), status: 'passed', reached: true, output: `${Math.random()}` };
-    }, gate),
+    }, recorder),
   });
 }
 

@@ -2,9 +2,9 @@ import { inspect } from 'node:util';
 
 import { describe, expect, it } from 'vitest';
 
-import type { Crossing, Gate } from '../../src/gate/gate.ts';
-import type { Chunk } from '../../src/gate/shown-chunks.ts';
-import { Places } from '../../src/gate/places.ts';
+import type { HistoryEvent, Recorder } from '../../src/recorder/recorder.ts';
+import type { Chunk } from '../../src/recorder/shown-chunks.ts';
+import { Places } from '../../src/recorder/places.ts';
 import type { FakeClock } from '../../../../test/support/fake-clock.ts';
 import { journalRandomSession, recordRandomSession, replaySession } from './random-session.ts';
 
@@ -18,8 +18,8 @@ describe('a session of plans, cancels, questions, hooks and messages at random',
   it(`runs again from its journal to the same trace, ${sessions} times over`, longRun, async () => {
     for (let round = 0; round < sessions; round += 1) {
       const recorded = await journalRandomSession();
-      const { end, outcome } = await replaySession(recorded.crossings);
-      expect(end, shown(recorded.crossings)).toEqual({ kind: 'same' });
+      const { end, outcome } = await replaySession(recorded.historyEvents);
+      expect(end, shown(recorded.historyEvents)).toEqual({ kind: 'same' });
       expect(outcome).toEqual({ status: recorded.status, traced: recorded.traced });
     }
   });
@@ -29,17 +29,17 @@ describe('a session of plans, cancels, questions, hooks and messages at random',
     longRun,
     async () => {
       for (let round = 0; round < changes; round += 1) {
-        const { crossings } = await recordRandomSession();
-        const starts = crossings.filter((crossing) => crossing.kind === 'start');
+        const { historyEvents } = await recordRandomSession();
+        const starts = historyEvents.filter((historyEvent) => historyEvent.kind === 'start');
         const changed = starts[Math.floor(Math.random() * starts.length)];
         if (changed === undefined) continue;
-        const altered = crossings.map((crossing) =>
-          crossing === changed ? { ...changed, input: withChange(changed.input) } : crossing,
+        const altered = historyEvents.map((historyEvent) =>
+          historyEvent === changed ? { ...changed, input: withChange(changed.input) } : historyEvent,
         );
         const { end } = await replaySession(altered);
         const { place, port } = changed;
         const parting = { place, port, problem: 'is asked with other input', path: '/changed', recorded: true };
-        expect(end, shown(crossings)).toMatchObject({ kind: 'parted', parting });
+        expect(end, shown(historyEvents)).toMatchObject({ kind: 'parted', parting });
       }
     },
   );
@@ -47,8 +47,8 @@ describe('a session of plans, cancels, questions, hooks and messages at random',
   it('does not always run again when what comes from outside is not led in one at a time', longRun, async () => {
     let [same, parted] = [0, 0];
     while (parted === 0 && same < 1000) {
-      const recorded = await recordRandomSession(ungated);
-      const { end, outcome } = await replaySession(recorded.crossings);
+      const recorded = await recordRandomSession(unrecorded);
+      const { end, outcome } = await replaySession(recorded.historyEvents);
       if (end.kind === 'same' && inspect(outcome?.traced) === inspect(recorded.traced)) same += 1;
       else parted += 1;
     }
@@ -56,18 +56,20 @@ describe('a session of plans, cancels, questions, hooks and messages at random',
   });
 
   it('replays to where its recording was cut off', async () => {
-    const { crossings } = await recordRandomSession();
-    const model = crossings.findIndex((crossing) => crossing.kind === 'start' && crossing.port === 'model');
-    const { end } = await replaySession(crossings.slice(0, model + 1));
-    const start = crossings[model];
+    const { historyEvents } = await recordRandomSession();
+    const model = historyEvents.findIndex(
+      (historyEvent) => historyEvent.kind === 'start' && historyEvent.port === 'model',
+    );
+    const { end } = await replaySession(historyEvents.slice(0, model + 1));
+    const start = historyEvents[model];
     expect(end).toEqual({ kind: 'cut-off', place: start?.kind === 'start' ? start.place : '' });
   });
 
   it(`replays as far as it goes after a kill at any moment, ${sessions} times over`, longRun, async () => {
     for (let round = 0; round < sessions; round += 1) {
-      const { crossings } = await journalRandomSession();
+      const { historyEvents } = await journalRandomSession();
       for (let cut = 0; cut < 8; cut += 1) {
-        const kept = crossings.slice(0, Math.floor(Math.random() * crossings.length));
+        const kept = historyEvents.slice(0, Math.floor(Math.random() * historyEvents.length));
         const { end } = await replaySession(kept, false);
         expect(end, shown(kept)).toMatchObject({ kind: 'cut-off' });
       }
@@ -79,10 +81,10 @@ describe('a session of plans, cancels, questions, hooks and messages at random',
     longRun,
     async () => {
       for (let round = 0; round < changes; round += 1) {
-        const { crossings } = await recordRandomSession();
-        const starts = crossings.flatMap((crossing, index) => (crossing.kind === 'start' ? [index] : []));
+        const { historyEvents } = await recordRandomSession();
+        const starts = historyEvents.flatMap((historyEvent, index) => (historyEvent.kind === 'start' ? [index] : []));
         const at = starts[Math.floor(Math.random() * starts.length)] ?? 0;
-        const kept = crossings.slice(0, at + 1 + Math.floor(Math.random() * (crossings.length - at)));
+        const kept = historyEvents.slice(0, at + 1 + Math.floor(Math.random() * (historyEvents.length - at)));
         const start = kept[at];
         if (start?.kind !== 'start') continue;
         const ghost = { ...start, place: `${start.place}/ghost` };
@@ -103,12 +105,12 @@ function withChange(input: unknown): unknown {
   return { changed: true, ...(input as object) };
 }
 
-function shown(crossings: readonly Crossing[]): string {
-  return inspect(crossings.slice(-8), { depth: 6 });
+function shown(historyEvents: readonly HistoryEvent[]): string {
+  return inspect(historyEvents.slice(-8), { depth: 6 });
 }
 
 /** Writes everything down as it comes, and lets it in at that very moment. */
-function ungated(record: (crossing: Crossing) => void, clock: FakeClock): Gate {
+function unrecorded(record: (historyEvent: HistoryEvent) => void, clock: FakeClock): Recorder {
   const places = new Places();
   return {
     effect: async ({ signal, ...effect }, inside, live) => {

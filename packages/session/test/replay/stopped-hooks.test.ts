@@ -4,9 +4,9 @@ import { type FakeHook, FakeHooks, hang, hookedTask } from '../../../../test/sup
 import { systemClock } from '@svc/kit/system-clock.ts';
 import { EndBudget } from '../../src/hooks/blocking-hooks.ts';
 import { callHook } from '../../src/hooks/hook.ts';
-import { type Crossing, type Gate, hooksTimeOver, RecordingGate } from '../../src/gate/gate.ts';
-import { gatedHookCalls } from '../../src/gate/gated.ts';
-import { ReplayGate } from '../../src/replay/replay-gate.ts';
+import { type HistoryEvent, type Recorder, hooksTimeOver, LiveRecorder } from '../../src/recorder/recorder.ts';
+import { recordedHookCalls } from '../../src/recorder/recorded-effects.ts';
+import { Replayer } from '../../src/replay/replayer.ts';
 
 /** An async hook that never answers, and that has more to hear when the session ends. */
 const slow: FakeHook = {
@@ -16,8 +16,12 @@ const slow: FakeHook = {
   does: hang,
 };
 
-function hooksAt(gate: Gate, budget: EndBudget, call = callHook): FakeHooks {
-  return new FakeHooks([slow], { budget, timer: gate.timer.bind(gate), call: gatedHookCalls(call, gate) });
+function hooksAt(recorder: Recorder, budget: EndBudget, call = callHook): FakeHooks {
+  return new FakeHooks([slow], {
+    budget,
+    timer: recorder.timer.bind(recorder),
+    call: recordedHookCalls(call, recorder),
+  });
 }
 
 async function session({ set }: FakeHooks): Promise<void> {
@@ -27,8 +31,11 @@ async function session({ set }: FakeHooks): Promise<void> {
 }
 
 it('a replay repeats a session that was stopped while a hook used up the time for hooks', async () => {
-  const crossings: Crossing[] = [];
-  const recording = new RecordingGate((crossing) => void crossings.push(structuredClone(crossing)), systemClock);
+  const historyEvents: HistoryEvent[] = [];
+  const recording = new LiveRecorder(
+    (historyEvent) => void historyEvents.push(structuredClone(historyEvent)),
+    systemClock,
+  );
   const stop = new AbortController();
   const budget = new EndBudget(stop.signal, 20, () => recording.arrive(hooksTimeOver));
   const recorded = hooksAt(recording, budget);
@@ -38,17 +45,15 @@ it('a replay repeats a session that was stopped while a hook used up the time fo
     'slow on-task-start: 2 events were not delivered: the session had to end',
     'slow on-task-start: it did not answer before the session had to end',
   ]);
-  expect(crossings.map((crossing) => (crossing.kind === 'arrived' ? crossing.what : crossing.kind))).toEqual([
-    'start',
-    'timer',
-    'end',
-  ]);
+  expect(
+    historyEvents.map((historyEvent) => (historyEvent.kind === 'arrived' ? historyEvent.what : historyEvent.kind)),
+  ).toEqual(['start', 'timer', 'end']);
 
-  const gate = new ReplayGate(crossings, () => ({ arrive: () => true, note: () => {} }));
-  const again = EndBudget.ofRecording((end) => void gate.timer(hooksTimeOver.name, 0, end));
-  const replayed = hooksAt(gate, again, () => Promise.reject(new Error('no hook is called in a replay')));
-  gate.begin();
-  void session(replayed).then(() => gate.finish());
-  expect(await gate.ended).toEqual({ kind: 'same' });
+  const recorder = new Replayer(historyEvents, () => ({ arrive: () => true, note: () => {} }));
+  const again = EndBudget.ofRecording((end) => void recorder.timer(hooksTimeOver.name, 0, end));
+  const replayed = hooksAt(recorder, again, () => Promise.reject(new Error('no hook is called in a replay')));
+  recorder.begin();
+  void session(replayed).then(() => recorder.finish());
+  expect(await recorder.ended).toEqual({ kind: 'same' });
   expect(replayed.errors).toEqual(recorded.errors);
 });

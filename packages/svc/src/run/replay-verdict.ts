@@ -2,8 +2,8 @@
 
 import type { Replayed } from '@svc/capsule/replay/replay-session.ts';
 import { type Difference, differenceSince, type Divergence } from '@svc/session/replay/asked-again.ts';
-import type { RecordedEnd } from '@svc/session/replay/recorded-crossings.ts';
-import type { ReplayEnd } from '@svc/session/replay/replay-gate.ts';
+import type { RecordedEnd } from '@svc/session/replay/recorded-history.ts';
+import type { ReplayEnd } from '@svc/session/replay/replayer.ts';
 
 /** The end of a replay, after a comparison of the records that the session itself never waits for: how its tasks and it itself ended. */
 export function judgedEnd(replayed: Replayed): ReplayEnd {

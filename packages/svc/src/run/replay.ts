@@ -16,7 +16,7 @@ import { LineFile, openOwn } from '@svc/record/journal/line-file.ts';
 import { type OpenJournal, traceFile } from '@svc/record/sessions/recorded-sessions.ts';
 import { thisUser } from '@svc/record/sessions/recorded-process.ts';
 import { linesNotCompared } from '@svc/record/sessions/trace-events.ts';
-import type { ReplayEnd } from '@svc/session/replay/replay-gate.ts';
+import type { ReplayEnd } from '@svc/session/replay/replayer.ts';
 import type { CommandContext } from '@svc/terminal/screen/command-context.ts';
 import { render } from '@svc/terminal/screen/render-failure.ts';
 import { jsonLine, say } from '@svc/terminal/screen/shown.ts';
@@ -45,7 +45,7 @@ export async function replay(wanted: string | true, options: ReplayOptions, cont
     const end = judgedEnd(replayed);
     const { difference: found, unread } = traceDifference(journal, replayed, end);
     if (unread > 0) context.stderr.write(render([linesNotCompared(journal.session, unread)], context));
-    const steps = recording.crossings.filter(({ kind }) => kind === 'start').length;
+    const steps = recording.historyEvents.filter(({ kind }) => kind === 'start').length;
     if (options.json === true) {
       context.stdout.write(
         jsonLine({
@@ -105,7 +105,7 @@ async function openComponents(
 
 /** What is said of components that were to be run again; `E-RUN-067` when nothing is known of any. */
 function checkCalls({ session }: OpenJournal, { calls, recording }: Replayed, context: CommandContext): void {
-  if (!recording.crossings.some(({ kind }) => kind === 'imports'))
+  if (!recording.historyEvents.some(({ kind }) => kind === 'imports'))
     throw new Diagnostic(
       'E-RUN-067',
       `the components of ${session} cannot be run again: what they were answered was not kept`,

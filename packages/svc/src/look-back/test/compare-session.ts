@@ -5,7 +5,7 @@ import { setupToday, type TodaysProject } from '@svc/capsule/replay/todays-setup
 import type { SessionId } from '@svc/protocol/ids.ts';
 import type { Divergence, Judge } from '@svc/session/replay/asked-again.ts';
 import type { InferenceRequest } from '@svc/session/model/driver.ts';
-import type { RecordedEnd, Recording } from '@svc/session/replay/recorded-crossings.ts';
+import type { RecordedEnd, Recording } from '@svc/session/replay/recorded-history.ts';
 import {
   changed,
   comparableGrants,
@@ -87,8 +87,8 @@ async function compared(whole: WholeRecording, project: TodaysProject, expectati
 /** Numbers of steps by their places. */
 type Steps = ReadonlyMap<string, { readonly number: number; readonly port: string; readonly name: string }>;
 
-function stepsOf({ crossings }: Recording): Steps {
-  const starts = crossings.filter((crossing) => crossing.kind === 'start');
+function stepsOf({ historyEvents }: Recording): Steps {
+  const starts = historyEvents.filter((historyEvent) => historyEvent.kind === 'start');
   return new Map(starts.map(({ place, port, name }, index) => [place, { number: index + 1, port, name }]));
 }
 
@@ -163,9 +163,9 @@ function problemOf({ place, port, problem }: Divergence, name: string | undefine
 }
 
 /** Ends of tasks in the order in which these were accepted; null for one that has not ended. */
-function inOrder({ crossings }: Recording, ends: readonly RecordedEnd[]): readonly (ExpectedTask | null)[] {
-  const accepted = crossings.flatMap((crossing) =>
-    crossing.kind === 'arrived' && crossing.what === 'task' ? [crossing.task.id as string] : [],
+function inOrder({ historyEvents }: Recording, ends: readonly RecordedEnd[]): readonly (ExpectedTask | null)[] {
+  const accepted = historyEvents.flatMap((historyEvent) =>
+    historyEvent.kind === 'arrived' && historyEvent.what === 'task' ? [historyEvent.task.id as string] : [],
   );
   const byId = new Map<string, ExpectedTask>(
     ends.map(({ id, state, result }) => [id, result === undefined ? { state } : { state, result }]),

@@ -3,10 +3,10 @@ import { describe, expect, it } from 'vitest';
 import type { WholeRecording } from './recorded-test.ts';
 import { namedFolder } from './named-folders.ts';
 
-type Crossing = WholeRecording['recording']['crossings'][number];
+type HistoryEvent = WholeRecording['recording']['historyEvents'][number];
 
-function recordingOf(crossings: readonly unknown[], setup: object = {}): WholeRecording {
-  return { recording: { crossings: crossings as readonly Crossing[] }, setup } as WholeRecording;
+function recordingOf(historyEvents: readonly unknown[], setup: object = {}): WholeRecording {
+  return { recording: { historyEvents: historyEvents as readonly HistoryEvent[] }, setup } as WholeRecording;
 }
 
 function request(place: string, messages: readonly unknown[]): unknown {
@@ -19,8 +19,11 @@ describe('folders that a recording names', () => {
       { role: 'user', content: 'list it' },
       { role: 'tool', content: 'total 0\n/home/ada/shop' },
     ];
-    const crossings = [request('1', messages.slice(0, 1)), request('2', messages)];
-    expect(namedFolder(recordingOf(crossings), ['/srv', '/home/ada'])).toStrictEqual({ folder: '/home/ada', step: 2 });
+    const historyEvents = [request('1', messages.slice(0, 1)), request('2', messages)];
+    expect(namedFolder(recordingOf(historyEvents), ['/srv', '/home/ada'])).toStrictEqual({
+      folder: '/home/ada',
+      step: 2,
+    });
   });
 
   it('differ from longer names', () => {
@@ -42,8 +45,8 @@ describe('folders that a recording names', () => {
         return 'nothing of note';
       },
     }));
-    const crossings = messages.map((_, index) => request(String(index), messages.slice(0, index + 1)));
-    expect(namedFolder(recordingOf(crossings), ['/home/ada'])).toBeNull();
+    const historyEvents = messages.map((_, index) => request(String(index), messages.slice(0, index + 1)));
+    expect(namedFolder(recordingOf(historyEvents), ['/home/ada'])).toBeNull();
     expect(reads).toBe(200);
   });
 });

@@ -1,6 +1,6 @@
 /** Finds folders of this machine that a recording names, before somebody else gets to read it. */
 
-import type { Crossing } from '@svc/session/gate/gate.ts';
+import type { HistoryEvent } from '@svc/session/recorder/recorder.ts';
 import type { WholeRecording } from './recorded-test.ts';
 
 /** Where a recording names a folder. `step` counts from 1; 0 is before the first one. */
@@ -11,14 +11,14 @@ export interface NamedFolder {
 
 /** The first of the folders that the recording names as a path, and where it first does; null when it names none. */
 export function namedFolder(
-  { recording: { crossings }, setup }: WholeRecording,
+  { recording: { historyEvents }, setup }: WholeRecording,
   folders: readonly string[],
 ): NamedFolder | null {
   for (const folder of folders) {
     const search = new FolderSearch(folder);
-    const first = crossings.find((crossing) => search.isIn(crossing));
+    const first = historyEvents.find((historyEvent) => search.isIn(historyEvent));
     if (first === undefined && !search.isIn(setup)) continue;
-    const starts = crossings.filter(({ kind }) => kind === 'start');
+    const starts = historyEvents.filter(({ kind }) => kind === 'start');
     return {
       folder,
       step: first === undefined ? 0 : starts.findIndex((start) => placeOf(start) === placeOf(first)) + 1,
@@ -27,8 +27,8 @@ export function namedFolder(
   return null;
 }
 
-function placeOf(crossing: Crossing): string | null {
-  return 'place' in crossing ? crossing.place : null;
+function placeOf(historyEvent: HistoryEvent): string | null {
+  return 'place' in historyEvent ? historyEvent.place : null;
 }
 
 /** Looks for one folder. Each request repeats the messages of those before it, as the same objects: each is searched once. */

@@ -65,7 +65,7 @@ export async function recordTest(request: RecordRequest, context: CommandContext
       refuseSecrets(files, session, request.redact);
       await replaceFile(recording, packArchive(files, exportLimits), { mode: 0o644 });
       const whole = await openRecording(recording, session);
-      const steps = whole.recording.crossings.filter(({ kind }) => kind === 'start').length;
+      const steps = whole.recording.historyEvents.filter(({ kind }) => kind === 'start').length;
       if (steps === 0) throw noStep(session);
       writeFileSync(join(staging, expectationFile), expectationOf(whole, request.redact));
       refuseExisting(test, directory);
@@ -147,8 +147,8 @@ const maxDescription = 100;
 const maxResults = 32 * 1024;
 
 function expectationOf({ recording }: WholeRecording, redact: (text: string) => string): string {
-  const tasks = recording.crossings.flatMap((crossing) =>
-    crossing.kind === 'arrived' && crossing.what === 'task' ? [crossing.task] : [],
+  const tasks = recording.historyEvents.flatMap((historyEvent) =>
+    historyEvent.kind === 'arrived' && historyEvent.what === 'task' ? [historyEvent.task] : [],
   );
   const [line = ''] = redact(tasks[0]?.text ?? '')
     .trim()

@@ -13,7 +13,7 @@ import { damaged, JournalReader } from '@svc/record/journal/journal-reader.ts';
 import type { JournalRecord } from '@svc/record/journal/records.ts';
 import { unpackExport } from '@svc/record/sessions/unpack-export.ts';
 import { thisUser } from '@svc/record/sessions/recorded-process.ts';
-import { readRecording, type Recording, type Setup } from '@svc/session/replay/recorded-crossings.ts';
+import { readRecording, type Recording, type Setup } from '@svc/session/replay/recorded-history.ts';
 
 /** A recording that a test can be run over: whole, with every text and an end. */
 export interface WholeRecording {

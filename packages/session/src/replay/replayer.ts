@@ -1,11 +1,18 @@
-/** Gives a session back what went through its gate, in the order of the recording: nothing of it happens again. */
+/** Gives a session back what went through its recorder, in the order of the recording: nothing of it happens again. */
 
 import type { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import type { TaskId } from '@svc/protocol/ids.ts';
 import type { TraceEvent } from '@svc/record/trace/events.ts';
 import { exactly, type Judge, type Divergence } from './asked-again.ts';
-import { type Arrival, type Crossing, type Effect, type Gate, type Inside, type Port } from '../gate/gate.ts';
-import { Places } from '../gate/places.ts';
+import {
+  type Arrival,
+  type HistoryEvent,
+  type Effect,
+  type Recorder,
+  type Inside,
+  type Port,
+} from '../recorder/recorder.ts';
+import { Places } from '../recorder/places.ts';
 import { type ComponentCalls, ReplayedCalls } from './replayed-calls.ts';
 
 /** How a replay came out. */
@@ -35,7 +42,7 @@ interface WaitingLook {
   readonly reject: (fault: Diagnostic) => void;
 }
 
-type Delivery = Exclude<Crossing, { readonly kind: 'start' | 'found' | 'imports' }>;
+type Delivery = Exclude<HistoryEvent, { readonly kind: 'start' | 'found' | 'imports' }>;
 
 /** How a session is run again. */
 export interface ReplayTerms {
@@ -47,11 +54,11 @@ export interface ReplayTerms {
   readonly isWhole?: boolean;
 }
 
-/** The gate of a session that is run again over its recording. */
-export class ReplayGate implements Gate {
+/** The recorder of a session that is run again over its recording. */
+export class Replayer implements Recorder {
   readonly #places = new Places();
-  readonly #starts = new Map<string, Extract<Crossing, { kind: 'start' }>>();
-  readonly #found = new Map<string, Extract<Crossing, { kind: 'found' }>>();
+  readonly #starts = new Map<string, Extract<HistoryEvent, { kind: 'start' }>>();
+  readonly #found = new Map<string, Extract<HistoryEvent, { kind: 'found' }>>();
   readonly #settledPlaces = new Set<string>();
   /** Checks that something overtook and that the session has not begun yet. */
   readonly #passed = new Set<string>();
@@ -80,44 +87,44 @@ export class ReplayGate implements Gate {
     this.#fail = reject;
   });
 
-  constructor(recording: Iterable<Crossing>, inputs: () => ReplayInputs, terms: ReplayTerms = {}) {
+  constructor(recording: Iterable<HistoryEvent>, inputs: () => ReplayInputs, terms: ReplayTerms = {}) {
     const { judge = exactly(), runsComponents = false, isWhole = true } = terms;
     this.#inputs = inputs;
     this.#judge = judge;
     this.#isWhole = isWhole;
     this.#components = new ReplayedCalls(runsComponents);
-    for (const crossing of recording) this.#take(crossing);
+    for (const historyEvent of recording) this.#take(historyEvent);
   }
 
-  #take(crossing: Crossing): void {
-    switch (crossing.kind) {
+  #take(historyEvent: HistoryEvent): void {
+    switch (historyEvent.kind) {
       case 'start':
-        return this.#keep(this.#starts, crossing, crossing.port);
+        return this.#keep(this.#starts, historyEvent, historyEvent.port);
       case 'found':
-        return this.#keep(this.#found, crossing, 'look');
+        return this.#keep(this.#found, historyEvent, 'look');
       case 'imports': {
-        const { place } = crossing;
+        const { place } = historyEvent;
         const start = this.#starts.get(place);
         if (start === undefined) this.#stray ??= { place, port: 'component', problem: 'was not asked for' };
-        return this.#components.keep(crossing, start);
+        return this.#components.keep(historyEvent, start);
       }
       case 'settled':
-        this.#settledPlaces.add(crossing.place);
+        this.#settledPlaces.add(historyEvent.place);
         break;
       case 'ask':
       case 'noted':
       case 'end':
       case 'arrived':
     }
-    for (const place of crossing.past ?? []) this.#passed.add(place);
-    this.#deliveries.push(crossing);
+    for (const place of historyEvent.past ?? []) this.#passed.add(place);
+    this.#deliveries.push(historyEvent);
   }
 
   /** A session numbers its places: none is met twice. */
-  #keep<Kept extends { readonly place: string }>(kept: Map<string, Kept>, crossing: Kept, port: string): void {
-    const { place } = crossing;
+  #keep<Kept extends { readonly place: string }>(kept: Map<string, Kept>, historyEvent: Kept, port: string): void {
+    const { place } = historyEvent;
     if (kept.has(place)) this.#stray ??= { place, port, problem: 'is in the recording twice' };
-    else kept.set(place, crossing);
+    else kept.set(place, historyEvent);
   }
 
   /** Calls of components. */
@@ -234,7 +241,7 @@ export class ReplayGate implements Gate {
   }
 
   /** The end of a component that is run again is handed over once it has come to the same. */
-  #awaitsComponent(end: Extract<Crossing, { kind: 'end' }>): boolean {
+  #awaitsComponent(end: Extract<HistoryEvent, { kind: 'end' }>): boolean {
     const held = this.#components.hold(end);
     held?.then(
       (parting) => {
@@ -303,7 +310,7 @@ export class ReplayGate implements Gate {
     }
   }
 
-  #deliverEnd(end: Extract<Crossing, { kind: 'end' }>): void {
+  #deliverEnd(end: Extract<HistoryEvent, { kind: 'end' }>): void {
     this.#within(end, ({ inside, signal, resolve, reject }) => {
       this.#effects.delete(end.place);
       for (const [kind, text] of end.chunks) inside.chunk(kind, text);
@@ -322,7 +329,7 @@ export class ReplayGate implements Gate {
     else void this.#part({ place, port: this.#starts.get(place)?.port ?? kind, problem: 'was not asked for again' });
   }
 
-  #deliverLook({ place, value, fault }: Extract<Crossing, { kind: 'settled' }>): void {
+  #deliverLook({ place, value, fault }: Extract<HistoryEvent, { kind: 'settled' }>): void {
     const waiting = this.#looks.get(place);
     this.#looks.delete(place);
     if (waiting === undefined) void this.#part({ place, port: 'look', problem: 'was not looked at again' });
@@ -330,7 +337,7 @@ export class ReplayGate implements Gate {
     else waiting.resolve(value as never);
   }
 
-  #deliverArrival(arrival: Extract<Crossing, { kind: 'arrived' }>): void {
+  #deliverArrival(arrival: Extract<HistoryEvent, { kind: 'arrived' }>): void {
     if (arrival.what === 'note') return this.#inputs().note(arrival.event);
     if (arrival.what !== 'timer') {
       if (this.#inputs().arrive(arrival)) return;

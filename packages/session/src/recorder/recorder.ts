@@ -15,7 +15,7 @@ export type Port = 'model' | 'tool' | 'shell' | 'mcp' | 'hook' | 'child';
 
 /** Something that a session has done outside of itself, and waits for. */
 export interface Effect {
-  /** Where in the session it is asked for: task, attempt, turn and call. The gate adds `.2` to one that is asked for again. */
+  /** Where in the session it is asked for: task, attempt, turn and call. The recorder adds `.2` to one that is asked for again. */
   readonly place: string;
   readonly port: Port;
   /** Names the model, the tool, the command, the hook or the capsule. */
@@ -75,8 +75,8 @@ interface Overtaking {
   readonly past?: readonly string[];
 }
 
-/** What went through a gate, in the order in which the session met it. Places are as the gate numbers them. */
-export type Crossing =
+/** What went through a recorder, in the order in which the session met it. Places are as the recorder numbers them. */
+export type HistoryEvent =
   | ({ readonly kind: 'start' } & Effect)
   | ({
       readonly kind: 'ask';
@@ -114,7 +114,7 @@ export interface Finding {
 }
 
 /** Where a session meets its outside. */
-export interface Gate {
+export interface Recorder {
   /**
    * Runs `live` and returns its result, which is plain JSON. `live` uses its argument in place of `inside`. Rejects with the reason of
    * `signal` when `live` rejects after that was aborted, and as `live` does otherwise.
@@ -138,8 +138,8 @@ export interface Gate {
   stepOf(place: string): number | null;
 }
 
-/** The gate of a session that is not recorded: everything passes as it comes. */
-export function openGate(clock: Pick<Clock, 'after'>): Gate {
+/** The recorder of a session that is not recorded: everything passes as it comes. */
+export function passThrough(clock: Pick<Clock, 'after'>): Recorder {
   return {
     effect: (_effect, inside, live) => live(inside),
     settle: (_place, look) => look(),
@@ -156,7 +156,7 @@ function isUnusual({ value, fault }: Finding): boolean {
 }
 
 /** Records everything that goes through, before the session acts on it. */
-type Recorder = (crossing: Crossing) => void;
+type Append = (historyEvent: HistoryEvent) => void;
 
 /** Effects whose numbers are known. */
 const maxSteps = 64;
@@ -176,9 +176,9 @@ class StepNumbers {
   }
 }
 
-/** The gate of a session that is recorded. */
-export class RecordingGate implements Gate {
-  readonly #record: Recorder;
+/** The recorder of a session that is recorded. */
+export class LiveRecorder implements Recorder {
+  readonly #record: Append;
   readonly #clock: Pick<Clock, 'after' | 'monotonicMs'>;
   readonly #places = new Places();
   readonly #steps = new StepNumbers();
@@ -191,7 +191,7 @@ export class RecordingGate implements Gate {
   /** Checks that have not settled and that nothing recorded has overtaken. */
   readonly #open = new Set<string>();
 
-  constructor(record: Recorder, clock: Pick<Clock, 'after' | 'monotonicMs'>) {
+  constructor(record: Append, clock: Pick<Clock, 'after' | 'monotonicMs'>) {
     this.#record = record;
     this.#clock = clock;
   }

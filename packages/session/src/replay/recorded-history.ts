@@ -1,4 +1,4 @@
-/** Reads from a journal what went through the gate of its session. */
+/** Reads from a journal what went through the recorder of its session. */
 
 import { parseImportLog } from '@svc/components/import-log.ts';
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
@@ -11,8 +11,8 @@ import { RecordedValues } from '@svc/record/journal/recorded-json.ts';
 import type { JournalRecord } from '@svc/record/journal/records.ts';
 import type { TraceEvent } from '@svc/record/trace/events.ts';
 import type { InferenceRequest, Message } from '../model/driver.ts';
-import type { AskKind, Crossing } from '../gate/gate.ts';
-import type { Chunk } from '../gate/shown-chunks.ts';
+import type { AskKind, HistoryEvent } from '../recorder/recorder.ts';
+import type { Chunk } from '../recorder/shown-chunks.ts';
 import { conversationOf, type Sender } from '../task/task.ts';
 import { differenceSince, type Divergence } from './asked-again.ts';
 import { summaryOf } from './journal-lines.ts';
@@ -20,7 +20,7 @@ import { summaryOf } from './journal-lines.ts';
 /** What a journal gives back of its session. */
 export interface Recording {
   /** In the order of the session, as far as every text of theirs is there. */
-  readonly crossings: readonly Crossing[];
+  readonly historyEvents: readonly HistoryEvent[];
   readonly setup: Setup | null;
   /** How each task that is over ended, in the order of their ends. */
   readonly ends: readonly RecordedEnd[];
@@ -96,7 +96,7 @@ class RecordingReader {
   /** Texts, or why one is not there: reading a long one again would make another copy. */
   readonly #read = new Map<string, string | MissingText>();
   readonly #logs = new Map<string, string | null>();
-  readonly #crossings: Crossing[] = [];
+  readonly #historyEvents: HistoryEvent[] = [];
   readonly #ends: RecordedEnd[] = [];
   #setup: Setup | null = null;
   #close: JournalRecord<'close'> | null = null;
@@ -119,8 +119,14 @@ class RecordingReader {
       }
     }
     const { damage } = scan;
-    const [crossings, setup, ends, unfit, close] = [this.#crossings, this.#setup, this.#ends, this.#unfit, this.#close];
-    return { crossings, setup, ends, missing, unfit, damage, close };
+    const [historyEvents, setup, ends, unfit, close] = [
+      this.#historyEvents,
+      this.#setup,
+      this.#ends,
+      this.#unfit,
+      this.#close,
+    ];
+    return { historyEvents, setup, ends, missing, unfit, damage, close };
   }
 
   #take(record: JournalRecord): void {
@@ -148,7 +154,7 @@ class RecordingReader {
       case 'look':
       case 'task':
       case 'in':
-        this.#crossings.push(this.#crossing(record));
+        this.#historyEvents.push(this.#historyEvent(record));
     }
   }
 
@@ -164,7 +170,7 @@ class RecordingReader {
     }
   }
 
-  #crossing(record: JournalRecord<'start' | 'ask' | 'io' | 'end' | 'look' | 'task' | 'in'>): Crossing {
+  #historyEvent(record: JournalRecord<'start' | 'ask' | 'io' | 'end' | 'look' | 'task' | 'in'>): HistoryEvent {
     switch (record.k) {
       case 'start': {
         const { e: place, port, name } = record;
@@ -236,7 +242,7 @@ class RecordingReader {
       this.#unfit ??= { place, port: 'end', problem: 'does not say what its outcome does', ...difference };
   }
 
-  #arrival(record: JournalRecord<'in'>): Crossing {
+  #arrival(record: JournalRecord<'in'>): HistoryEvent {
     const { what, task = '', question = '', text = '', name = '' } = record;
     const taskId = task as TaskId;
     const common = { kind: 'arrived', together: record.together === true, ...overtakingOf(record) } as const;

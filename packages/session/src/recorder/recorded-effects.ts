@@ -1,4 +1,4 @@
-/** Leads what a session asks of its outside through its gate: the model, tools, hooks, other capsules. */
+/** Leads what a session asks of its outside through its recorder: the model, tools, hooks, other capsules. */
 
 import type { CallHook, CompletionAsker, CompletionRequest } from '../hooks/hook.ts';
 import { usageOf } from '../model/spend-meter.ts';
@@ -13,10 +13,10 @@ import {
 } from '../model/driver.ts';
 import type { RunCapsuleStep } from '../tools/plan/capsule-step.ts';
 import type { InputAnswer, Tool, ToolCallContext, ToolKind } from '../tools/tool.ts';
-import type { Gate, Inside, Port } from './gate.ts';
+import type { Recorder, Inside, Port } from './recorder.ts';
 
-/** A driver whose calls go through the gate. */
-export function gatedDriver(driver: Driver, gate: Gate): Driver {
+/** A driver whose calls go through the recorder. */
+export function recordedDriver(driver: Driver, recorder: Recorder): Driver {
   return {
     label: driver.label,
     openTask: () => {
@@ -26,12 +26,12 @@ export function gatedDriver(driver: Driver, gate: Gate): Driver {
         infer: (request, call) => {
           ({ place } = call);
           const effect = { place, port: 'model', name: request.model, input: request, signal: call.signal } as const;
-          return gate.effect(effect, insideOf(call), async (inside) =>
+          return recorder.effect(effect, insideOf(call), async (inside) =>
             counted(request, await task.infer(request, calledFrom(call, inside))),
           );
         },
         close: async () => {
-          await gate.settle(`${place}/close`, async () => {
+          await recorder.settle(`${place}/close`, async () => {
             await task.close();
             return null;
           });
@@ -83,8 +83,8 @@ const ports: Readonly<Record<ToolKind, Port>> = {
   shell: 'shell',
 };
 
-/** A tool whose calls go through the gate, unless all it does goes through by itself. */
-export function gatedTool(tool: Tool, gate: Gate): Tool {
+/** A tool whose calls go through the recorder, unless all it does goes through by itself. */
+export function recordedTool(tool: Tool, recorder: Recorder): Tool {
   if (tool.isOwn === true) return tool;
   const port = tool.name === 'delegate-task' ? 'child' : ports[tool.kind];
   return {
@@ -96,7 +96,7 @@ export function gatedTool(tool: Tool, gate: Gate): Tool {
         ask: (_what, prompt) => requestInput(prompt as string),
         note: record,
       };
-      return gate.effect({ place, port, name: tool.name, input: args, signal }, inside, (outside) =>
+      return recorder.effect({ place, port, name: tool.name, input: args, signal }, inside, (outside) =>
         tool.call(args, contextFrom(context, outside)),
       );
     },
@@ -115,19 +115,19 @@ function contextFrom(context: ToolCallContext, inside: Inside): ToolCallContext 
   };
 }
 
-/** Capsule steps of plans through the gate. */
-export function gatedCapsuleSteps(run: RunCapsuleStep, gate: Gate): RunCapsuleStep {
+/** Capsule steps of plans through the recorder. */
+export function recordedCapsuleSteps(run: RunCapsuleStep, recorder: Recorder): RunCapsuleStep {
   return (step, context) => {
     const { place, signal, record: note } = context;
     const inside: Inside = { chunk: () => {}, ask: neverAsks, note };
-    return gate.effect({ place, port: 'child', name: step.capsule, input: step, signal }, inside, (outside) =>
+    return recorder.effect({ place, port: 'child', name: step.capsule, input: step, signal }, inside, (outside) =>
       run(step, { ...context, record: outside.note }),
     );
   };
 }
 
-/** Calls of hooks through the gate. */
-export function gatedHookCalls(callHook: CallHook, gate: Gate): CallHook {
+/** Calls of hooks through the recorder. */
+export function recordedHookCalls(callHook: CallHook, recorder: Recorder): CallHook {
   return (hook, call, surroundings) => {
     const { event, argument, taskId } = call;
     const { name } = hook;
@@ -138,7 +138,7 @@ export function gatedHookCalls(callHook: CallHook, gate: Gate): CallHook {
       note: () => false,
     };
     const effect = { place: `${taskId ?? 'session'}/h-${event}/${name}`, port: 'hook', name } as const;
-    return gate.effect({ ...effect, input: { event, argument }, signal: neverAborted }, inside, (outside) =>
+    return recorder.effect({ ...effect, input: { event, argument }, signal: neverAborted }, inside, (outside) =>
       callHook(hook, call, {
         ...surroundings,
         ...importsOf(outside),

@@ -2,7 +2,7 @@ import { expect, it } from 'vitest';
 
 import { hangs, says } from '../../../../test/support/fake-driver.ts';
 import { SessionFixture } from '../../../../test/support/session-fixture.ts';
-import { openGate } from './gate.ts';
+import { passThrough } from './recorder.ts';
 import { Places } from './places.ts';
 
 it('a place has a number at its end from the second time on', () => {
@@ -45,7 +45,7 @@ it('a session says of each of its tasks that it is over, also of one that never 
   const fixture = new SessionFixture({
     turns: [says('done'), hangs],
     acceptance: { afterTask: 'sleep', queueDepth: 5 },
-    gate: (clock) => ({ ...openGate(clock), over: (id) => void over.push(id) }),
+    recorder: (clock) => ({ ...passThrough(clock), over: (id) => void over.push(id) }),
   });
   const { board } = fixture.session;
   const submit = (text: string) => board.submit({ text, origin: 'message', trust: 'untrusted' }).task;
