@@ -36,8 +36,8 @@ describe('svc in a folder that its user may not write', { timeout: 240_000 }, ()
   const folder = (): string => join(installed.home, '.svc', 'cache', 'code');
   const kept = (): string[] => (existsSync(folder()) ? readdirSync(folder()) : []);
   const file = (): string => join(folder(), kept()[0] ?? '');
-  /** Another file in its place has another number. */
-  const inode = (): bigint => statSync(file(), { bigint: true }).ino;
+  /** The number of a file that is gone may be given to the next. */
+  const writtenAt = (): bigint => statSync(file(), { bigint: true }).mtimeNs;
   const start = async (env: NodeJS.ProcessEnv = {}): Promise<void> => {
     expect(await installed.svcAs(uid, ['run', '--json', '--task', 'x'], env)).toMatchObject({ code: 0 });
   };
@@ -54,41 +54,41 @@ describe('svc in a folder that its user may not write', { timeout: 240_000 }, ()
 
   it('reads it at the next start, which has nothing to write', async () => {
     await start();
-    const first = inode();
+    const first = writtenAt();
     await start();
-    expect(inode()).toBe(first);
+    expect(writtenAt()).toBe(first);
     expect(kept()).toHaveLength(1);
   });
 
   it('reads none that others could have written, and puts its own in the place of it', async () => {
     await start();
-    const first = inode();
+    const first = writtenAt();
     chmodSync(file(), 0o622);
     await start();
-    expect(inode()).not.toBe(first);
+    expect(writtenAt()).not.toBe(first);
     expect(statSync(file()).mode & 0o777).toBe(0o600);
   });
 
   it('reads none of another user', async (context) => {
     context.skip(process.getuid?.() !== 0, 'needs root, to give files away');
     await start();
-    const first = inode();
+    const first = writtenAt();
     // Only its owner makes it unreadable.
     chmodSync(file(), 0o644);
     chownSync(file(), 54_322, 54_322);
     await start();
-    expect(inode()).not.toBe(first);
+    expect(writtenAt()).not.toBe(first);
     expect(statSync(file()).uid).toBe(uid);
   });
 
   it('neither reads nor keeps any in a folder that others can write into', async () => {
     await start();
-    const first = inode();
+    const first = writtenAt();
     chmodSync(folder(), 0o777);
     const name = kept()[0] ?? '';
     chmodSync(file(), 0o600);
     await start();
-    expect([kept(), inode()]).toEqual([[name], first]);
+    expect([kept(), writtenAt()]).toEqual([[name], first]);
     rmSync(file());
     await start();
     expect(kept()).toEqual([]);

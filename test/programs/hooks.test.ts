@@ -224,13 +224,14 @@ describe('reopen-task', { timeout: compileTimeoutMs }, () => {
     const manifest = staysUp.replace(' }', `, max_task_reopens: ${most} }`);
     const capsule = await start({ hooks: { judge: doneByOne }, script: script(says(said)), manifest });
     const watch = await capsule.watch();
-    await capsule.send('Go.');
+    const { id } = await capsule.send('Go.');
     const isEnd = ({ event, data }: (typeof watch.frames)[number]): boolean =>
       event === 'status' && data['final'] === true;
     await watch.until(() => watch.frames.filter(isEnd).length === most + 1);
     const next = await capsule.send('Go on.');
     await watch.until(({ data }) => data['id'] === next.id);
-    expect(capsule.trace.filter((line) => line['event_type'] === 'task_reopened')).toHaveLength(most);
+    const reopened = capsule.trace.filter((line) => line['event_type'] === 'task_reopened' && line['task_id'] === id);
+    expect(reopened).toHaveLength(most);
     expect(hookErrors(capsule.trace)[0]).toBe(`judge on-task-end: lifecycle.max_task_reopens is ${most}`);
   });
 });

@@ -29,8 +29,8 @@ eachFolder('svc-sandbox-', (made) => {
 });
 
 const file = (): string => join(home, '.svc', 'cache', 'containment.json');
-/** Another file in its place has another number. */
-const inode = (path: string): bigint => statSync(path, { bigint: true }).ino;
+/** The number of a file that is gone may be given to the next. */
+const writtenAt = (path: string): bigint => statSync(path, { bigint: true }).mtimeNs;
 
 interface Run {
   readonly code: number | null;
@@ -58,9 +58,9 @@ describe('svc-sandbox', () => {
   it('keeps in the home what it found of the host, and reads it the next time', () => {
     expect(sandbox('--', 'echo', 'one')).toEqual({ code: 0, out: 'one\n', err: '' });
     expect(statSync(file()).mode & 0o777).toBe(0o600);
-    const first = inode(file());
+    const first = writtenAt(file());
     expect(sandbox('--', 'echo', 'two').out).toBe('two\n');
-    expect(inode(file())).toBe(first);
+    expect(writtenAt(file())).toBe(first);
     const kept = JSON.parse(readFileSync(file(), 'utf8')) as { key: string; ability: object };
     const ability = {
       ...kept.ability,
@@ -86,10 +86,10 @@ describe('svc-sandbox', () => {
   ])('tries the host anew when %s', (_why, spoil) => {
     sandbox('--', 'true');
     const first = readFileSync(file(), 'utf8');
-    const number = inode(file());
+    const before = writtenAt(file());
     spoil();
     expect(sandbox('--', 'true').code).toBe(0);
-    expect([readFileSync(file(), 'utf8'), inode(file()) === number]).toEqual([first, false]);
+    expect([readFileSync(file(), 'utf8'), writtenAt(file()) === before]).toEqual([first, false]);
   });
 
   it('keeps nothing in the home of another user', (context) => {
@@ -127,9 +127,9 @@ describe('svc-sandbox in a folder that its user may write', () => {
     expect(sandboxOf(installed, ['--', 'echo', 'one']).out).toBe('one\n');
     const [name = ''] = caches();
     expect(name).toMatch(new RegExp(`^svc-sandbox\\.cjs\\.[0-9a-f]{16}\\.${process.version}-${process.arch}\\.cache$`));
-    const first = inode(join(installed, 'dist', name));
+    const first = writtenAt(join(installed, 'dist', name));
     expect(sandboxOf(installed, ['--', 'echo', 'two']).out).toBe('two\n');
-    expect([caches(), inode(join(installed, 'dist', name))]).toEqual([[name], first]);
+    expect([caches(), writtenAt(join(installed, 'dist', name))]).toEqual([[name], first]);
     expect(existsSync(join(home, '.svc', 'cache', 'code'))).toBe(false);
   });
 });
