@@ -119,7 +119,7 @@ describe('svc, where it compiles what it runs,', () => {
     expect(await sh(ps, folder)).toMatchObject({ code: 0 });
   });
 
-  it('compiles it anew where the file is none of its own', async () => {
+  it('compiles the bundle anew when the cache that was kept is damaged', async () => {
     const folder = freshFolder();
     copyPrograms(folder);
     cpSync(join(root, 'package.json'), join(folder, 'package.json'));
