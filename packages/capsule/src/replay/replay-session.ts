@@ -282,6 +282,7 @@ const measuredWorkdir = {
   begin: () => {},
   check: async () => {},
   settled: async () => {},
+  last: async () => {},
   breached: new AbortController().signal,
 };
 

@@ -44,7 +44,7 @@ export interface AgentLoopDeps {
   readonly recorder: Recorder;
   readonly clock: Clock;
   /** Throws the Diagnostic that ends the session when the workdir has outgrown its limit. */
-  readonly workdirSize: Pick<WorkdirSize, 'begin' | 'check' | 'settled' | 'breached'>;
+  readonly workdirSize: Pick<WorkdirSize, 'begin' | 'check' | 'settled' | 'last' | 'breached'>;
   readonly requestInput: (prompt: string) => Promise<InputAnswer>;
   readonly hooks: SessionHooks;
   /** The task at hand, as its hooks see it. */
@@ -99,6 +99,7 @@ class AgentLoop {
   readonly #signal: AbortSignal;
   /** Calls of the turn at hand. */
   #calls = 0;
+  #hasCalled = false;
   #continuationId: string | undefined;
 
   constructor(
@@ -250,7 +251,10 @@ class AgentLoop {
     if (verdict.kind === 'failed') return verdict;
     this.messages.push({ role: 'assistant', content: response.content });
     this.#window.measured(this.messages, usage);
-    if (verdict.kind === 'complete') return { kind: 'completed', reply: verdict.reply, replyWasStreamed };
+    if (verdict.kind === 'complete') {
+      await this.#measureLast();
+      return { kind: 'completed', reply: verdict.reply, replyWasStreamed };
+    }
     for (const block of verdict.calls) {
       if (conversationLength(this.messages) > maxConversation) return conversationTooLong;
       const { content, isError } = await this.#dispatch(turn, block);
@@ -267,6 +271,7 @@ class AgentLoop {
     activity.emit({ kind: 'call-started', task, turn, call: block });
     const lines = new CallLines((event) => activity.emit({ kind: 'noted', task, event }));
     this.#calls += 1;
+    this.#hasCalled = true;
     const place = `${this.#attempt.place}/m${turn}/t${this.#calls}`;
     const at = { task, turn, callId: block.id === '' ? null : block.id, place };
     const stopMeasuring = this.#measureMeanwhile();
@@ -321,6 +326,16 @@ class AgentLoop {
       await this.#deps.workdirSize.settled(this.#signal);
       return null;
     });
+  }
+
+  async #measureLast(): Promise<void> {
+    // Who has called nothing has written nothing.
+    if (!this.#hasCalled) return;
+    await this.#deps.recorder.settle(`${this.#attempt.place}/last-size`, async () => {
+      await this.#deps.workdirSize.last(this.#signal);
+      return null;
+    });
+    this.#attempt.throwIfCanceled();
   }
 
   /** A call that fills the workdir is ended before it has filled the disk. Gives what ends the measuring. */

@@ -107,6 +107,31 @@ describe('a workdir that takes long to measure', () => {
     await expect(fixture.session.run()).resolves.toMatchObject({ status: 'trapped', trap: { message: breach } });
   });
 
+  it('is measured before a task completes, however short a while ago the last measure was', async () => {
+    // No time passes, so that a measure that took any would be followed by none.
+    let now = 0;
+    const clock = { monotonicMs: () => now, after: systemClock.after.bind(systemClock) };
+    const size = new WorkdirSize({
+      workdir,
+      maxBytes: 299,
+      uid: process.getuid?.() ?? 0,
+      clock,
+      programsRun: () => (now += 1) < 0,
+    });
+    const tool = fakeTool('fill', async () => {
+      fill();
+      return passed('');
+    });
+    const fixture = new SessionFixture({
+      workdirSize: size,
+      turns: [calls(['fill', {}]), says('Done.')],
+      tools: [tool],
+    });
+    const { task } = fixture.session.board.submit(userTask);
+    await expect(fixture.session.run()).resolves.toMatchObject({ status: 'trapped', trap: { message: breach } });
+    expect(task.state).toBe('failed');
+  });
+
   it('has its measure taken while a call runs, which a breach ends', async () => {
     const size = new WorkdirSize({
       workdir,

@@ -42,6 +42,8 @@ export class WorkdirSize {
   #breach: Diagnostic | null = null;
   #measuring: Promise<void> | null = null;
   #notBeforeMs = 0;
+  /** What has changed since may be missing in the last measure: one was wanted and did not begin. */
+  #isOwed = false;
   #waiting = 0;
   /** How long the measurement under way has rested. */
   #restedMs = 0;
@@ -59,8 +61,9 @@ export class WorkdirSize {
   /** Begins a measure, unless one is under way or the last one was a short while ago. */
   begin(): void {
     const { clock } = this.#limit;
-    if (this.#measuring !== null || this.#breach !== null || this.#isClosed) return;
-    if (clock.monotonicMs() < this.#notBeforeMs) return;
+    if (this.#breach !== null || this.#isClosed) return;
+    this.#isOwed = this.#measuring !== null || clock.monotonicMs() < this.#notBeforeMs;
+    if (this.#isOwed) return;
     this.#measuring = this.#measure().finally(() => {
       this.#measuring = null;
     });
@@ -77,6 +80,15 @@ export class WorkdirSize {
   async settled(signal: AbortSignal): Promise<void> {
     if (this.#measuring !== null) await this.#waitFor(unlessAborted(this.#measuring, signal));
     if (this.#breach !== null) throw this.#breach;
+  }
+
+  /** As `settled`, after a measure of what no other has seen: a task must not end well with a workdir that outgrew its limit. */
+  async last(signal: AbortSignal): Promise<void> {
+    await this.settled(signal);
+    if (!this.#isOwed || signal.aborted) return;
+    this.#notBeforeMs = 0;
+    this.begin();
+    await this.settled(signal);
   }
 
   /** Ends the measure under way, which then finds nothing. */
