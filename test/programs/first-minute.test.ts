@@ -1,8 +1,13 @@
+import { once } from 'node:events';
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:http';
+import { type AddressInfo, connect, createServer as createTcpServer } from 'node:net';
+import { networkInterfaces } from 'node:os';
 import { join } from 'node:path';
 
 import { afterEach, describe, expect, it, onTestFinished } from 'vitest';
 
+import { endpointFault } from '@svc/kit/net/endpoint.ts';
 import { scriptLineSchemas } from '@svc/svc/run/script/run-result.ts';
 import { startFakeOllama } from '@svc/testing/fake-ollama.ts';
 import { startFakeOpenAi } from '@svc/testing/fake-openai.ts';
@@ -20,6 +25,10 @@ function fresh(name = 'shop'): FirstMinute {
   const minute = new FirstMinute({ name, ceiling: 'advisory' });
   opened.push(minute);
   return minute;
+}
+
+function urlOf(address: string): string {
+  return `http://${address.includes(':') ? `[${address}]` : address}`;
 }
 
 /** Has 200 ms, which a busy machine may not give it: so often is it tried. */
@@ -81,6 +90,92 @@ describe('svc "task" in a folder without a manifest', () => {
     expect(JSON.stringify([request?.headers, request?.body])).not.toMatch(/sk-/);
   });
 
+  it.each<
+    [
+      how: string,
+      named: (at: string) => { readonly args: readonly string[]; readonly env: Readonly<Record<string, string>> },
+    ]
+  >([
+    ['--key-env', (at) => ({ args: ['--model', `${at}/some-model`, '--key-env', 'TEAM_KEY'], env: {} })],
+    [
+      'OPENAI_BASE_URL',
+      (at) => ({
+        args: ['--model', 'openai/some-model'],
+        env: { OPENAI_BASE_URL: `${at}/v1`, OPENAI_API_KEY: 'sk-team-0123456789' },
+      }),
+    ],
+  ])('sends the key of %s to its server, and keeps it out of everything else', async (_, named) => {
+    const minute = fresh();
+    await using server = await startFakeOpenAi([says('Your key is sk-team-0123456789.')], {
+      key: 'sk-team-0123456789',
+    });
+    const { args, env } = named(server.endpoint);
+    const given = { SVC_MODEL: undefined, TEAM_KEY: 'sk-team-0123456789', OPENAI_API_KEY: 'sk-other', ...env };
+    const end = await minute.svc([...args, 'say hello'], { env: given });
+    expect(end).toMatchObject({ code: 0, stderr: '' });
+    expect(server.requests[0]?.headers['authorization']).toBe('Bearer sk-team-0123456789');
+    const left = readdirSync(minute.home, { recursive: true, withFileTypes: true }).filter((entry) => entry.isFile());
+    const kept = left.map(({ parentPath, name }) => readFileSync(join(parentPath, name), 'latin1')).join('\n');
+    expect(`${end.stdout}${kept}`).not.toMatch(/sk-team|sk-other/);
+    const made = await minute.svc(['new', 'capsule', 'own', '--from', minute.sessions[0] ?? '']);
+    expect(made.code).toBe(0);
+    const variable = args.includes('--key-env') ? 'TEAM_KEY' : 'OPENAI_API_KEY';
+    expect(readFileSync(join(minute.folder, 'own', 'svc.yaml'), 'utf8')).toContain(`api_key: \${${variable}}`);
+  });
+
+  it('sends no key to where the server that was named redirects', async () => {
+    const minute = fresh();
+    await using elsewhere = await startFakeOpenAi([says('Mine.')]);
+    const redirecting = createServer((request, response) => {
+      request.resume();
+      response.writeHead(307, { location: `${elsewhere.endpoint}/v1/chat/completions` }).end();
+    }).listen(0, '127.0.0.1');
+    onTestFinished(() => void redirecting.close());
+    await once(redirecting, 'listening');
+    const { port } = redirecting.address() as AddressInfo;
+    const model = ['--model', `http://127.0.0.1:${port}/m`, '--key-env', 'TEAM_KEY'];
+    const { code, stderr } = await minute.svc([...model, 'say hello'], { env: { TEAM_KEY: 'sk-team-0123456789' } });
+    expect(code).toBe(1);
+    expect(stderr).toMatch(/\nhint: what answers there sends requests elsewhere, and svc does not follow: /);
+    expect(elsewhere.requests).toEqual([]);
+  });
+
+  it('asks a server of a private network in plain text only with --insecure-http, and says so', async (context) => {
+    const nets = Object.values(networkInterfaces()).flat();
+    const own = nets.find(
+      (net) => net !== undefined && endpointFault(urlOf(net.address), true) === undefined && !net.internal,
+    );
+    context.skip(own === undefined, 'needs an address of a private network');
+    const minute = fresh();
+    await using server = await startFakeOpenAi([says('Hello.')]);
+    const { port } = new URL(server.endpoint);
+    const relay = createTcpServer((socket) => {
+      const onward = connect(Number(port), '127.0.0.1');
+      socket.on('error', () => onward.destroy());
+      onward.on('error', () => socket.destroy());
+      socket.pipe(onward).pipe(socket);
+    }).listen(0, own?.address);
+    onTestFinished(() => void relay.close());
+    await once(relay, 'listening');
+    const at = `${urlOf(own?.address ?? '')}:${(relay.address() as AddressInfo).port}`;
+    const refused = await minute.svc(['--model', `${at}/m`, 'say hello']);
+    expect(refused).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining('\nhint: add --insecure-http where ') as string,
+    });
+    expect(await minute.svc(['--model', `${at}/m`, '--insecure-http', 'say hello'])).toMatchObject({
+      code: 0,
+      stdout: 'Hello.\n',
+    });
+    const text = minute.ofSession('svc.yaml');
+    expect(text).toMatch(/^ {2}insecure_http: true/m);
+    writeFileSync(join(minute.folder, 'svc.yaml'), text.replace(/^ {2}insecure_http.*\n/m, ''));
+    const unsaid = await minute.svc(['run', '--task', 'x']);
+    expect(unsaid.stderr).toMatch(
+      /error\[E-MAN-003\]: inference\.endpoint must be https, or http to a loopback address/,
+    );
+  }, 60_000);
+
   it('says what can be done where the provider does not take the key', async () => {
     const minute = fresh();
     await using server = await startFakeOpenAi([], { key: 'sk-right' });
@@ -88,7 +183,7 @@ describe('svc "task" in a folder without a manifest', () => {
     const { code, stderr } = await minute.svc(['say hello'], { env });
     expect(code).toBe(1);
     expect(stderr).toMatch(
-      /^error\[E-RUN-059\]: the task failed: provider answered 401: [^\n]*\nhint: it wants a key, and a model that is named by its address gets none: [^\n]*\n$/,
+      /^error\[E-RUN-059\]: the task failed: provider answered 401: [^\n]*\nhint: it wants a key: --key-env names [^\n]*\n$/,
     );
   });
 

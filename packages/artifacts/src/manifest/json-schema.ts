@@ -123,6 +123,8 @@ export const capsuleKeys: Readonly<Record<string, string>> = {
   'artifacts[].config': 'Reserved: handed to nobody yet.',
   inference: 'The model and how it is reached.',
   'inference.transport': 'http: through a driver artifact. process: through a program that is started for each task.',
+  'inference.insecure_http':
+    'True allows an endpoint with http at a private address in digits, which anybody on the way can read.',
   'inference.endpoint':
     'Address of the provider as its maker prints it: https, or http to a loopback address. The driver adds what is missing of the path.',
   'inference.model': 'Model name passed to the provider.',

@@ -2,6 +2,7 @@
 
 import { didYouMean } from '@svc/kit/diagnostics/closest-name.ts';
 import { quoted } from '@svc/kit/diagnostics/printable.ts';
+import { endpointFault } from '@svc/kit/net/endpoint.ts';
 import { doorNames } from './door-names.ts';
 import { Draft, type KeyPath, renderKeyPath } from './key-path.ts';
 import type { Findings } from './checked-document.ts';
@@ -47,6 +48,7 @@ function checkInference(draft: Draft, findings: Findings): void {
       hint: 'keep one of the two',
     });
   }
+  checkEndpoint(draft, findings);
   const transport = draft.at('inference', 'transport') ?? 'http';
   const need = (key: string, reason: string): void => {
     if (draft.has('inference', ...key.split('.'))) return;
@@ -61,6 +63,17 @@ function checkInference(draft: Draft, findings: Findings): void {
   if (driver === 'svc-driver-openai' || driver === 'svc-driver-anthropic') {
     need('endpoint', 'the address of the provider, such as http://localhost:11434');
   }
+}
+
+function checkEndpoint(draft: Draft, findings: Findings): void {
+  const endpoint = draft.at('inference', 'endpoint');
+  if (typeof endpoint !== 'string' || draft.at('inference', 'insecure_http') === true) return;
+  const fault = endpointFault(endpoint);
+  if (fault === undefined || endpointFault(endpoint, true) !== undefined) return;
+  findings.add('E-MAN-003', `inference.endpoint ${fault}, not ${quoted(endpoint)}`, {
+    path: ['inference', 'endpoint'],
+    hint: 'set inference.insecure_http: true where everybody on the way may read the requests and the key',
+  });
 }
 
 function checkDriver(draft: Draft, findings: Findings): void {

@@ -50,10 +50,15 @@ const artifactEntry = z.strictObject({
 });
 
 const endpoint = z.string().check(
-  z.refine((text) => endpointFault(text) === undefined, {
-    error: ({ input }) => endpointFault(String(input)),
+  z.refine((text) => inferenceFault(text) === undefined, {
+    error: ({ input }) => inferenceFault(String(input)),
   }),
 );
+
+/** `http` to a private address is the business of `rules.ts`. */
+function inferenceFault(text: string): string | undefined {
+  return endpointFault(text, true) === undefined ? undefined : endpointFault(text);
+}
 
 // A capsule may come from elsewhere: it must not read the operator's own files into a prompt.
 const siblingFile = z
@@ -68,6 +73,7 @@ const siblingFile = z
 const inference = z.strictObject({
   transport: z._default(z.enum(['http', 'process']), 'http'),
   endpoint: z.optional(endpoint),
+  insecure_http: z.optional(z.boolean()),
   model: z._default(z.string(), ''),
   api_key: z.optional(z.string()),
   driver: z.optional(z.strictObject({ artifact: artifactName, config: z._default(freeForm, {}) })),

@@ -11,7 +11,8 @@ import { folderOfSession, holdSession, locateSession } from '@svc/record/session
 import { thisUser } from '@svc/record/sessions/recorded-process.ts';
 import type { CommandContext } from '@svc/terminal/screen/command-context.ts';
 import { capsuleText, editor } from './capsule-text.ts';
-import { providerAt, providers } from './providers.ts';
+import { keyVariableIn } from '../script/provider-hint.ts';
+import { providers } from './providers.ts';
 import { keptManifest } from './task-companion.ts';
 
 const largestManifest = 256 * 1024;
@@ -27,7 +28,7 @@ export function capsuleOfSession(context: CommandContext, wanted: string, name: 
     'The folder that it was given does not come along: a manifest grants nothing outside the workdir.',
     'Put there what the capsule is to work on, or name a directory: svc run --workdir <dir> --task "<task>"',
   ];
-  return capsuleText(name, comment, partsOf(manifest));
+  return capsuleText(name, comment, partsOf(manifest, keyVariableIn(text)));
 }
 
 function keptText(folder: string, id: string): string {
@@ -45,7 +46,10 @@ function keptText(folder: string, id: string): string {
   });
 }
 
-function partsOf({ inference, capabilities, artifacts }: CapsuleManifest): Parameters<typeof capsuleText>[2] {
+function partsOf(
+  { inference, capabilities, artifacts }: CapsuleManifest,
+  keyVariable: string | null,
+): Parameters<typeof capsuleText>[2] {
   const { model, endpoint = '', driver } = inference;
   const { containment } = capabilities;
   return {
@@ -53,7 +57,8 @@ function partsOf({ inference, capabilities, artifacts }: CapsuleManifest): Param
       model,
       endpoint,
       driver: providers.find((each) => each.driver === driver?.artifact)?.driver ?? 'svc-driver-openai',
-      keyVariable: providerAt(endpoint)?.keyVariable ?? null,
+      keyVariable,
+      ...(inference.insecure_http === true ? { isInsecure: true as const } : {}),
     },
     grants: {
       commands: capabilities.shell?.allow ?? [],

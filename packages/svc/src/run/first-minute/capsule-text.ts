@@ -35,7 +35,7 @@ export function capsuleText(
   comment: readonly string[],
   { model, grants }: { readonly model: Omit<ChosenModel, 'from'>; readonly grants: TaskGrants },
 ): string {
-  const { driver, endpoint, keyVariable } = model;
+  const { driver, endpoint, keyVariable, isInsecure = false } = model;
   const lines = [
     ...comment.map((line) => `# ${line}`),
     `name: ${name}`,
@@ -46,6 +46,7 @@ export function capsuleText(
     'inference:',
     `  model: ${json(model.model)}`,
     `  endpoint: ${json(endpoint)}`,
+    ...(isInsecure ? ['  insecure_http: true    # anybody on the way can read it'] : []),
     ...(keyVariable === null ? [] : [`  api_key: \${${keyVariable}}    # the variable; the key itself is in no file`]),
     `  driver: { artifact: ${driver} }`,
     `  max_turns: ${maxTurns}`,

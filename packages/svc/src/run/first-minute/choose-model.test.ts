@@ -5,6 +5,8 @@ import { chooseModel, type ChosenModel } from './choose-model.ts';
 
 interface Given {
   readonly flag?: string;
+  readonly keyEnv?: string;
+  readonly insecureHttp?: boolean;
   readonly env?: Readonly<Record<string, string>>;
   /** What Ollama answers. */
   readonly there?: string | null;
@@ -12,8 +14,8 @@ interface Given {
   readonly stranger?: number;
 }
 
-async function chosen({ flag, env = {}, there = null, stranger }: Given): Promise<ChosenModel> {
-  return await chooseModel({ flag, env, askOllama: async () => there, strangerAt: () => stranger ?? null });
+async function chosen({ flag, env = {}, there = null, stranger, ...flags }: Given): Promise<ChosenModel> {
+  return await chooseModel({ flag, ...flags, env, askOllama: async () => there, strangerAt: () => stranger ?? null });
 }
 
 async function refusal(given: Given): Promise<string> {
@@ -107,6 +109,58 @@ describe('the model of a task without a manifest', () => {
     expect(await chosen({ flag: 'https://api.anthropic.com/claude-x', env: keys })).toMatchObject(anthropic);
   });
 
+  it('gets the key that --key-env names, at its address and with its version', async () => {
+    const named = { keyEnv: 'TEAM_KEY', env: { ...keys, TEAM_KEY: 't' } };
+    expect(await chosen({ ...named, flag: 'https://router.example/api/v1/meta/llama-3' })).toEqual({
+      driver: 'svc-driver-openai',
+      endpoint: 'https://router.example/api/v1',
+      keyVariable: 'TEAM_KEY',
+      model: 'meta/llama-3',
+      from: '--model, TEAM_KEY',
+    });
+    expect(await chosen({ ...named, flag: 'openai/gpt' })).toMatchObject({ ...openai, keyVariable: 'TEAM_KEY' });
+    expect(await chosen({ ...named, env: { ...named.env, SVC_MODEL: 'https://models.example/m' } })).toMatchObject({
+      endpoint: 'https://models.example',
+      keyVariable: 'TEAM_KEY',
+    });
+  });
+
+  it('comes from the address of OPENAI_BASE_URL, which alone gets the key then', async () => {
+    const env = { OPENAI_BASE_URL: 'https://gateway.example/openai/v1/', OPENAI_API_KEY: 'o' };
+    const gateway = { ...openai, endpoint: 'https://gateway.example/openai/v1' };
+    expect(await chosen({ env, flag: 'openai/org/m' })).toEqual({
+      ...gateway,
+      model: 'org/m',
+      from: '--model, OPENAI_BASE_URL',
+    });
+    expect(await chosen({ env: { ...env, OPENAI_API_KEY: '' }, flag: 'openai/m' })).toMatchObject({
+      keyVariable: null,
+    });
+    for (const elsewhere of ['https://api.openai.com/v1/gpt', 'https://gateway.example/m'])
+      expect(await chosen({ env, flag: elsewhere })).toMatchObject({ keyVariable: null });
+    const own = { ...env, OPENAI_BASE_URL: 'https://api.openai.com/v1' };
+    expect(await chosen({ env: own })).toEqual({ ...openai, model: 'gpt-5-mini', from: 'OPENAI_API_KEY' });
+    const other = { ANTHROPIC_API_KEY: 'a', ANTHROPIC_BASE_URL: 'https://gateway.example/claude' };
+    expect(await chosen({ env: other, flag: 'anthropic/c' })).toMatchObject({
+      ...anthropic,
+      endpoint: 'https://gateway.example/claude',
+    });
+  });
+
+  it('has an address with http in a private network only with --insecure-http', async () => {
+    const flag = 'http://192.168.1.5:8000/v1/m';
+    expect(await chosen({ flag, insecureHttp: true, keyEnv: 'TEAM_KEY', env: { TEAM_KEY: 't' } })).toEqual({
+      driver: 'svc-driver-openai',
+      endpoint: 'http://192.168.1.5:8000/v1',
+      keyVariable: 'TEAM_KEY',
+      isInsecure: true,
+      model: 'm',
+      from: '--model, TEAM_KEY',
+    });
+    expect(await chosen({ flag: 'https://far.example/m', insecureHttp: true })).not.toHaveProperty('isInsecure');
+    expect(await chosen({ flag: 'http://localhost:1/m', insecureHttp: true })).not.toHaveProperty('isInsecure');
+  });
+
   it.each([
     ['0.0.0.0', 'http://localhost:11434'],
     ['0.0.0.0:80', 'http://localhost:80'],
@@ -141,6 +195,35 @@ describe('the model of a task without a manifest', () => {
     [
       { flag: 'https://me:secret@far.example/m' },
       'the address "https://…@far.example/m" of --model must not hold a user or password',
+    ],
+    [
+      { flag: 'http://192.168.1.5/m' },
+      'the address "http://192.168.1.5/m" of --model must be https, or http to a loopback address',
+    ],
+    [
+      { flag: 'http://far.example/m', insecureHttp: true },
+      'the address "http://far.example/m" of --model must be https, or http to a private address in digits',
+    ],
+    [
+      { env: { SVC_MODEL: 'http://192.168.1.5/m' }, insecureHttp: true },
+      '--insecure-http goes with --model: nothing else names an address with http',
+    ],
+    [
+      { keyEnv: 'TEAM_KEY', env: { TEAM_KEY: 't' } },
+      '--key-env goes with --model: a key is for the model that is named',
+    ],
+    [{ flag: 'https://far.example/m', keyEnv: 'TEAM_KEY' }, '--key-env names TEAM_KEY, which is not set'],
+    [
+      { env: { OPENAI_BASE_URL: 'https://far.example' }, there: 'q' },
+      'OPENAI_BASE_URL names a server, and nothing names a model of it',
+    ],
+    [
+      { env: { OPENAI_BASE_URL: 'https://api.openai.com/v1' }, there: 'q' },
+      'OPENAI_BASE_URL is set, and OPENAI_API_KEY is not',
+    ],
+    [
+      { flag: 'openai/m', env: { OPENAI_BASE_URL: 'http://192.168.1.5', OPENAI_API_KEY: 'o' } },
+      'OPENAI_BASE_URL is "http://192.168.1.5", which must be https, or http to a loopback address',
     ],
     [{ flag: 'http://localhost/%ff' }, '--model is "http://localhost/%ff", which names no model behind the address'],
     [

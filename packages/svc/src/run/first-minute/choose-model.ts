@@ -2,9 +2,9 @@
 
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import { quoted } from '@svc/kit/diagnostics/printable.ts';
-import { endpointFault } from '@svc/kit/net/endpoint.ts';
+import { endpointFault, isInsecure } from '@svc/kit/net/endpoint.ts';
 import { decodePercent } from '@svc/protocol/strict-utf8.ts';
-import { providerAt, providers, type Provider } from './providers.ts';
+import { otherAddress, providerAt, providers, type Provider, type Variables } from './providers.ts';
 import { ollamaAddress } from './ask-ollama.ts';
 
 /** A model and the way to it. */
@@ -17,12 +17,18 @@ export interface ChosenModel {
   readonly keyVariable: string | null;
   /** What named it, for a person: `--model`, a variable, or the address that answered. */
   readonly from: string;
+  /** Whether what is sent there can be read on its way. */
+  readonly isInsecure?: true;
 }
 
 interface ModelQuestion {
   /** `--model` */
   readonly flag: string | undefined;
-  readonly env: Readonly<Record<string, string | undefined>>;
+  /** `--key-env`: the variable with the key for the model that is named. */
+  readonly keyEnv?: string | undefined;
+  /** `--insecure-http`: `--model` may name a private address with http. */
+  readonly insecureHttp?: boolean;
+  readonly env: Variables;
   /** The name of a model that is there at this address; null when nothing answers in time, or has none. */
   readonly askOllama: (address: string) => Promise<string | null>;
   /** Another person of this machine whose program answers there; null where nobody else's does. */
@@ -34,12 +40,19 @@ interface ModelQuestion {
  * manifest"). Throws `E-MAN-004` when nothing is set, or the named one cannot be asked; `E-MAN-005` when what answers is another person's and nobody has
  * named it. Only the process environment counts: a folder must not choose where keys go.
  */
-export async function chooseModel({ flag, env, askOllama, strangerAt }: ModelQuestion): Promise<ChosenModel> {
-  if (flag !== undefined) return namedModel(flag, '--model', env);
+export async function chooseModel(question: ModelQuestion): Promise<ChosenModel> {
+  const { flag, keyEnv, insecureHttp = false, env, askOllama, strangerAt } = question;
+  if (insecureHttp && flag === undefined)
+    throw noModel('--insecure-http goes with --model: nothing else names an address with http');
   const { SVC_MODEL: variable = '' } = env;
-  if (variable !== '') return namedModel(variable, 'SVC_MODEL', env);
-  const keyed = providers.find(({ keyVariable }) => isSet(env, keyVariable));
-  if (keyed !== undefined) return { ...wayTo(keyed), model: keyed.model, from: keyed.keyVariable };
+  if (flag !== undefined) return namedModel(flag, '--model', question);
+  if (variable !== '') return namedModel(variable, 'SVC_MODEL', question);
+  if (keyEnv !== undefined)
+    throw noModel('--key-env goes with --model: a key is for the model that is named', byAddress);
+  const keyed = providers.find(
+    ({ keyVariable, addressVariable }) => isSet(env, keyVariable) || isSet(env, addressVariable),
+  );
+  if (keyed !== undefined) return keyedModel(keyed, env);
   const address = ollamaAddress(env);
   const fault = endpointFault(address);
   const model = fault === undefined ? await askOllama(address) : null;
@@ -49,23 +62,37 @@ export async function chooseModel({ flag, env, askOllama, strangerAt }: ModelQue
   throw noModel(`no model is named, no key is set, and no model answers at ${address}`);
 }
 
+/** The usual model of a provider is known at its own address alone. */
+function keyedModel(provider: Provider, env: Variables): ChosenModel {
+  const { name, model, keyVariable, addressVariable } = provider;
+  if (otherAddress(provider, env) !== null)
+    throw noModel(
+      `${addressVariable} names a server, and nothing names a model of it`,
+      `name one: svc --model ${name}/<model> "<task>", or export SVC_MODEL=${name}/<model>`,
+    );
+  if (isSet(env, keyVariable)) return { ...wayTo(provider, env), model, from: keyVariable };
+  throw noModel(`${addressVariable} is set, and ${keyVariable} is not`, `export ${keyVariable}=<your key>`);
+}
+
 /** The name stands in a manifest, where a text such as `${HOME}` means a variable. */
 export const modelShape: RegExp = /^[\w.:/@+-]{1,256}$/;
 
 /** `provider/name`, or `http(s)://host[:port][/v1]/name`. */
-function namedModel(text: string, from: string, env: ModelQuestion['env']): ChosenModel {
-  const chosen = /^https?:/i.test(text) ? modelAt(text, from) : modelOf(text, from, env);
+function namedModel(text: string, from: string, question: ModelQuestion): ChosenModel {
+  const { env, keyEnv } = question;
+  const found = /^https?:/i.test(text) ? modelAt(text, from, question) : modelOf(text, from, env);
+  const chosen = keyEnv === undefined ? found : { ...found, keyVariable: keyEnv, from: `${from}, ${keyEnv}` };
   if (!modelShape.test(chosen.model))
     throw noModel(`${from} names the model ${quoted(chosen.model)}, which is no name of a model`);
-  if (chosen.keyVariable !== null && !isSet(env, chosen.keyVariable))
-    throw noModel(
-      `${from} names ${quoted(text)}, whose provider wants a key, and ${chosen.keyVariable} is not set`,
-      `export ${chosen.keyVariable}=<your key>, or name a model that needs none: ollama/<model>`,
-    );
-  return chosen;
+  if (chosen.keyVariable === null || isSet(env, chosen.keyVariable)) return chosen;
+  if (keyEnv !== undefined) throw noModel(`--key-env names ${keyEnv}, which is not set`, `export ${keyEnv}=<your key>`);
+  throw noModel(
+    `${from} names ${quoted(text)}, whose provider wants a key, and ${chosen.keyVariable} is not set`,
+    `export ${chosen.keyVariable}=<your key>, or name a model that needs none: ollama/<model>`,
+  );
 }
 
-function modelOf(text: string, from: string, env: ModelQuestion['env']): ChosenModel {
+function modelOf(text: string, from: string, env: Variables): ChosenModel {
   const slash = text.indexOf('/');
   const [name, model] = [text.slice(0, Math.max(slash, 0)), text.slice(slash + 1)];
   const provider = providers.find((each) => each.name === name);
@@ -74,7 +101,10 @@ function modelOf(text: string, from: string, env: ModelQuestion['env']): ChosenM
       `${from} is ${quoted(text)}, which does not say whose model it is`,
       `write ${known} or http://<host>:<port>/<model>`,
     );
-  if (provider !== undefined) return { ...wayTo(provider), model, from };
+  if (provider !== undefined) {
+    const other = otherAddress(provider, env) === null ? '' : `, ${provider.addressVariable}`;
+    return { ...wayTo(provider, env), model, from: `${from}${other}` };
+  }
   const address = ollamaAddress(env);
   const fault = endpointFault(address);
   if (fault !== undefined) throw noModel(`OLLAMA_HOST is ${quoted(address)}, which ${fault}`);
@@ -84,21 +114,30 @@ function modelOf(text: string, from: string, env: ModelQuestion['env']): ChosenM
 const known = [...providers.map(({ name }) => name), 'ollama'].map((name) => `${name}/<model>`).join(', ');
 
 /** The key of a provider that is known by this very address goes along, and no other. */
-function modelAt(text: string, from: string): ChosenModel {
-  const problem = endpointFault(text);
-  if (problem !== undefined) throw noModel(`the address ${quoted(text)} of ${from} ${problem}`);
+function modelAt(text: string, from: string, { env, insecureHttp = false }: ModelQuestion): ChosenModel {
+  const problem = endpointFault(text, insecureHttp);
+  if (problem !== undefined) {
+    const isPrivate = endpointFault(text, true) === undefined;
+    const message = `the address ${quoted(text)} of ${from} ${problem}`;
+    throw isPrivate ? noModel(message, insecureHint) : noModel(message);
+  }
   const url = new URL(text);
   // Many servers print their address with the version of the API.
-  const [, version = '', name = ''] = /^(\/v\d{1,3}(?=\/.))?\/(.*)$/s.exec(url.pathname) ?? [];
+  const [, version = '', name = ''] = /^((?:\/[^/]+)*?\/v\d{1,3}(?=\/.))?\/(.*)$/s.exec(url.pathname) ?? [];
   const model = decodePercent(name);
   if (model === null || model === '')
     throw noModel(`${from} is ${quoted(text)}, which names no model behind the address`);
-  const provider = providerAt(url.origin);
-  return { ...(provider === null ? atAddress(`${url.origin}${version}`) : wayTo(provider)), model, from };
+  const provider = providerAt(url.origin, env);
+  if (provider !== null) return { ...wayTo(provider, env), model, from };
+  return { ...atAddress(`${url.origin}${version}`), ...(isInsecure(text) ? { isInsecure: true } : {}), model, from };
 }
 
-function wayTo({ driver, endpoint, keyVariable }: Provider): Omit<ChosenModel, 'model' | 'from'> {
-  return { driver, endpoint, keyVariable };
+/** A server of that address needs no key, as many of one's own do not. */
+function wayTo(provider: Provider, env: Variables): Omit<ChosenModel, 'model' | 'from'> {
+  const { driver, endpoint, keyVariable } = provider;
+  const other = otherAddress(provider, env);
+  if (other === null) return { driver, endpoint, keyVariable };
+  return { driver, endpoint: other, keyVariable: isSet(env, keyVariable) ? keyVariable : null };
 }
 
 /** Any server of Chat Completions, without a key. */
@@ -106,9 +145,12 @@ function atAddress(endpoint: string): Omit<ChosenModel, 'model' | 'from'> {
   return { driver: 'svc-driver-openai', endpoint, keyVariable: null };
 }
 
-function isSet(env: ModelQuestion['env'], name: string): boolean {
+function isSet(env: Variables, name: string): boolean {
   return (env[name] ?? '') !== '';
 }
+
+const byAddress = 'name the model: svc --model https://<host>/<model> --key-env <variable> "<task>"';
+const insecureHint = 'add --insecure-http where anybody on the way may read the task, the answers and the key';
 
 /** A task may hold what is for nobody else, and any user of a machine may listen on a port that is free. */
 function notOwn(address: string, model: string, uid: number): Diagnostic {

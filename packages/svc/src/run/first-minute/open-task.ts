@@ -21,7 +21,7 @@ import { hostContainment } from '@svc/sandbox/host-containment.ts';
 import { ownPlaces, mappedProcess } from '@svc/sandbox/own-process.ts';
 import { openProjectFolder } from '@svc/sandbox/project-folder.ts';
 import type { CommandContext } from '@svc/terminal/screen/command-context.ts';
-import { joined, say, type Shown } from '@svc/terminal/screen/shown.ts';
+import { exactLine, joined, say, type Shown } from '@svc/terminal/screen/shown.ts';
 import { askOllama } from './ask-ollama.ts';
 import { adhocName, capsuleText, type TaskGrants } from './capsule-text.ts';
 import { chooseModel, type ChosenModel } from './choose-model.ts';
@@ -34,6 +34,8 @@ import type { AdhocTask } from './task-companion.ts';
 /** What only a task without a manifest takes. */
 export interface TaskFlags {
   readonly model?: string;
+  readonly keyEnv?: string;
+  readonly insecureHttp?: boolean;
   readonly write?: boolean;
   readonly writeGit?: boolean;
   readonly allow?: readonly string[];
@@ -66,6 +68,8 @@ export async function openTask(flags: TaskFlags, context: CommandContext, isRepo
   const facts = hostFacts({ home, packageRoot, ceiling });
   const model = await chooseModel({
     flag: flags.model,
+    keyEnv: flags.keyEnv,
+    insecureHttp: flags.insecureHttp === true,
     env,
     askOllama,
     strangerAt: (address) => strangerAt(address, facts.uid),
@@ -208,6 +212,11 @@ function firstRows({ model, grants, folder, achieved }: FirstRow): Shown {
   const held = commands.length === 0 ? `${achieved}, no commands` : achieved;
   return joined([
     say`svc ${version} ${dot} ${model.model} (${model.from}) ${dot} ${folder} ${access} ${dot} ${network}${given} ${dot} ${held}\n`,
+    ...(model.isInsecure === true
+      ? [
+          exactLine`--insecure-http: anybody on the way to ${model.endpoint} can read the task, the answers${model.keyVariable === null ? '' : ' and the key'}\n`,
+        ]
+      : []),
     ...(grants.folder === 'write'
       ? [say`--write: files of ${folder} can be changed and removed, and there is no undo yet\n`]
       : []),

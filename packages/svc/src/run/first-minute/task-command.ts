@@ -47,10 +47,12 @@ export function taskCommand(context: CommandContext): Command {
 export function withTaskFlags(command: Command): Command {
   return command
     .option('--model <model>', 'provider/name, or http(s)://host:port/name')
+    .option('--key-env <name>', 'the variable with the key for the server of that model, and for no other', aName)
+    .option('--insecure-http', 'let --model name a private address with http, which others can read')
     .option('--write', 'let the task change files of this folder; there is no undo yet')
     .option('--allow <commands>', 'commands that the task may run too, such as npm,node', names(commandShape))
     .option('--net <hosts>', 'hosts that its commands may reach', hosts)
-    .option('--env <names>', 'variables that its commands are given', names(/^[A-Za-z_][A-Za-z0-9_]*$/))
+    .option('--env <names>', 'variables that its commands are given', names(variableShape))
     .option('--host-read <paths>', 'folders of this machine that its commands may read, such as /opt/sdk', paths);
 }
 
@@ -65,10 +67,13 @@ export function isNamed(command: Command): boolean {
 }
 
 /** The same on the command line of another `svc`. */
-export function taskFlagsAsGiven({ model, write, writeGit, allow, net, env, hostRead }: TaskFlags): readonly string[] {
+export function taskFlagsAsGiven(flags: TaskFlags): readonly string[] {
+  const { model, keyEnv, insecureHttp, write, writeGit, allow, net, env, hostRead } = flags;
   const lists = { allow, net, env, 'host-read': hostRead };
   return [
     ...(model === undefined ? [] : ['--model', model]),
+    ...(keyEnv === undefined ? [] : ['--key-env', keyEnv]),
+    ...(insecureHttp === true ? ['--insecure-http'] : []),
     ...(write === true ? ['--write'] : []),
     ...(writeGit === true ? ['--write-git'] : []),
     ...Object.entries(lists).flatMap(([name, given]) => (given === undefined ? [] : [`--${name}`, given.join(',')])),
@@ -167,12 +172,20 @@ export function refuseFlags(
   usage: (problem: string) => never,
 ): void {
   const ofFolder = options.workdir === undefined ? (['writeGit'] as const) : [];
-  const flags = ['model', 'write', ...ofFolder, 'allow', 'net', 'env', 'hostRead'] as const;
+  const flags = ['model', 'keyEnv', 'insecureHttp', 'write', ...ofFolder, 'allow', 'net', 'env', 'hostRead'] as const;
   const given = flags.find((flag) => options[flag] !== undefined);
   if (given === undefined) return;
   usage(
     `--${given.replace(/[A-Z]/, (letter) => `-${letter.toLowerCase()}`)} is for a task without a manifest, and ${options.manifest} says what its capsule may do: change it there`,
   );
+}
+
+const variableShape = /^[A-Za-z_][A-Za-z0-9_]*$/;
+
+function aName(text: string): string {
+  if (!variableShape.test(text) || text.length > 64)
+    throw new InvalidArgumentError(`it must be the name of a variable`);
+  return text;
 }
 
 const commandShape = /^[A-Za-z0-9_][A-Za-z0-9._+-]*$/;

@@ -34,7 +34,7 @@ describe('the hint for what a provider failed of', () => {
     [
       'provider answered 401: no',
       { ...task, keyVariable: null },
-      'it wants a key, and a model that is named by its address gets none: anthropic/<model> and openai/<model> do',
+      'it wants a key: --key-env names the variable that holds it, beside the --model with that address',
     ],
     ['provider answered 402', task, 'the account at the provider has no credit: look at its billing'],
     [

@@ -31,7 +31,8 @@ function placeOf({ manifest: file, capsule }: ModelChoice, cwd: string): ModelPl
   return { file, keyVariable: reading.kind === 'text' ? keyVariableIn(reading.text) : null };
 }
 
-function keyVariableIn(manifest: string): string | null {
+/** The variable that the key of a manifest comes from; null where it names none. */
+export function keyVariableIn(manifest: string): string | null {
   return /^[ \t{,]*(?:inference: *\{[^\n]*?)?api_key: *["']?\$\{([A-Za-z_]\w{0,99})\}/m.exec(manifest)?.[1] ?? null;
 }
 
@@ -160,7 +161,7 @@ function refusedHint(words: string, place: ModelPlace): string {
 function keyHint({ file, keyVariable }: ModelPlace): string {
   if (file === null)
     return keyVariable === null
-      ? 'it wants a key, and a model that is named by its address gets none: anthropic/<model> and openai/<model> do'
+      ? 'it wants a key: --key-env names the variable that holds it, beside the --model with that address'
       : `it does not take the key in ${keyVariable}: export ${keyVariable}=<another key>`;
   return keyVariable === null
     ? `it wants a key: name the variable that holds it in ${file}, inference: { api_key: \${NAME} }`
