@@ -119,7 +119,7 @@ describe('each command', () => {
     const helped = await svc(workspace, ['help', 'trace', 'show']);
     workspace.remove();
     expect(stdout).toMatch(/\n\nExamples:\n {2}svc run --task "Do the tests pass\?"\n/);
-    expect(below.stdout).toMatch(/\n\nExample:\n {2}svc trace show 4f1a#7\n$/);
+    expect(below.stdout).toMatch(/\n\nExamples:\n {2}svc trace show 4f1a\n {2}svc trace show 4f1a#7\n$/);
     expect(helped).toEqual(below);
   });
 });

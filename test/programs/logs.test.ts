@@ -189,10 +189,10 @@ describe('svc logs', () => {
     expect(await svc(workspace, ['logs', '4f1a'])).toMatchObject({
       code: 0,
       stdout: '',
-      stderr: `the session ses_${'4f1a'.padStart(32, '0')} has no log: shorter outputs are whole in svc trace show\n`,
+      stderr: `the session ses_${'4f1a'.padStart(32, '0')} has no log: svc trace show ses_${'4f1a'.padStart(32, '0')}#<step> has shorter outputs whole\n`,
     });
     writeFileSync(join(session.folder, 'logs', '1-sh-stdout.log'), line.repeat(200_000));
-    const noStderr = `the session ses_${'4f1a'.padStart(32, '0')} has no log of standard error: shorter outputs are whole in svc trace show\n`;
+    const noStderr = `the session ses_${'4f1a'.padStart(32, '0')} has no log of standard error: svc trace show ses_${'4f1a'.padStart(32, '0')}#<step> has shorter outputs whole\n`;
     expect(await svc(workspace, ['logs', '4f1a', '--stderr'])).toMatchObject({ code: 0, stdout: '', stderr: noStderr });
     expect(await svc(workspace, ['logs', '4f1a', '--stderr', '--list'])).toMatchObject({
       code: 0,

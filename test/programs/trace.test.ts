@@ -180,6 +180,8 @@ describe('a session of svc trace', () => {
 });
 
 describe('svc trace steps', () => {
+  const task = '        task          Do the tests pass?';
+  const answer = '        answer        No.                                completed';
   const rows = [
     '#1      model         turn 1 1,204 in, 88 out, cache 1,100  -> sh         1.2 s',
     '#2      sh            npm test                           exit 1        14.0 s',
@@ -188,13 +190,46 @@ describe('svc trace steps', () => {
 
   it('lists what a session did, in the order in which it began', async () => {
     recorded('4f1a');
-    expect(await trace('steps')).toMatchObject({ code: 0, stdout: `${rows.join('\n')}\n`, stderr: '' });
+    expect(await trace('steps')).toMatchObject({
+      code: 0,
+      stdout: `${[task, ...rows, answer].join('\n')}\n`,
+      stderr: '',
+    });
     const lines = (await trace('steps', '--json')).stdout.split('\n').slice(0, -1);
     expect(lines.map((line) => JSON.parse(line) as unknown)).toMatchObject([
+      { step: null, port: 'task', name: 'user', place: `tsk_${'1'.padStart(32, '0')}` },
       { step: 1, port: 'model', turn: 1, duration_ms: 1200, calls: ['sh'], usage: { in: 1204, out: 88, cache: 1100 } },
       { step: 2, port: 'shell', name: 'sh', exit: 1, is_error: true, duration_ms: 14_000 },
       { step: 3, port: 'model', stop: 'end_turn', is_error: false },
+      { step: null, port: 'end', name: 'completed', is_error: false },
     ]);
+  });
+
+  it('has a row for a call that was refused, between those before and behind it', async () => {
+    const told = (call: number, text: string) =>
+      ({ role: 'tool', toolCallId: `call_${call}`, isError: true, content: [{ type: 'text', text }] }) as const;
+    begun('4f1a')
+      .model('Three.', ['curl', 'sh', 'wget'])
+      .says(told(0, 'there is no tool named "curl"'))
+      .shell('true', 'x', 0, 2)
+      .says(told(2, 'there is no tool named "wget"'))
+      .model('No.')
+      .taskEnd('No.')
+      .close();
+    const { stdout } = await trace('steps');
+    expect(stdout.split('\n').map((row) => row.replace(/ +/g, ' '))).toEqual([
+      ' task Do the tests pass?',
+      '#1 model turn 1 1,204 in, 88 out, cache 1,100 -> curl, sh, wget 1.2 s',
+      ' curl Three. refused',
+      '#2 sh true ok 14.0 s',
+      ' wget Three. refused',
+      '#3 model turn 2 1,204 in, 88 out, cache 1,100 end_turn 1.2 s',
+      ' answer No. completed',
+      '',
+    ]);
+    const lines = (await trace('steps', '--json')).stdout.split('\n').slice(0, -1);
+    expect(JSON.parse(lines[2] ?? '')).toMatchObject({ step: null, port: 'refused', name: 'curl', turn: 1 });
+    expect((await trace('show')).stdout).toContain('$ curl Three.  failed\n\u2502 there is no tool named "curl"\n');
   });
 
   it('shows what stands before the damage, and where that is', async () => {
@@ -205,24 +240,29 @@ describe('svc trace steps', () => {
     writeFileSync(path, [...lines.slice(0, last), 'x\n', ...lines.slice(last + 1)].join(''));
     const byte = Buffer.byteLength(lines.slice(0, last).join(''));
     const { code, stdout, stderr } = await trace('steps');
-    expect({ code, stdout }).toEqual({ code: 1, stdout: `${rows.slice(0, 2).join('\n')}\n` });
-    expect(stderr).toContain(
-      `error[E-RUN-073]: the journal is damaged: record ${last}, at byte ${byte}, does not begin and end as a record does\n`,
+    expect({ code, stdout }).toEqual({ code: 1, stdout: `${[task, ...rows.slice(0, 2)].join('\n')}\n` });
+    const why = `error[E-RUN-073]: the journal is damaged: record ${last}, at byte ${byte}, does not begin and end as a record does\n`;
+    expect(stderr).toContain(why);
+    const shown = await trace('show');
+    expect(shown.stdout).toMatch(
+      /\nstatus: the journal is damaged, capture content\n\n> Do the tests pass\?\n\u2502 I run them\.\n\$ [^]*- the task has no end\n$/,
     );
+    expect(shown).toMatchObject({ code: 1, stderr: expect.stringContaining(why) as string });
   });
 
   it('reads a running session to its last line feed, and follows it to its end', async () => {
     const running = begun('4f1a').model('I run them.', ['sh']);
     appendFileSync(join(running.folder, 'journal.jsonl'), '');
     const forget = writeRunningRecord(workspace.home, { ...liveRecord({}), session_id: id('4f1a') });
-    expect((await trace('steps')).stdout).toBe(`${rows[0]}\n`);
+    expect((await trace('steps')).stdout).toBe(`${task}\n${rows[0]}\n`);
     expect((await trace('list')).stdout).toMatch(/\n…4f1a .* running {2}1 {6}1 /);
     const following = new SvcProcess(workspace, ['trace', 'steps', '--follow']);
     await following.printed(/#1 .*\n/);
     running.shell('npm test', 'x', 1);
     await following.printed(/#2 .*\n/);
-    running.model('No.').close();
-    expect(await following.ended).toMatchObject({ code: 0, stdout: `${rows.join('\n')}\n`, stderr: '' });
+    running.model('No.').taskEnd('No.').close();
+    const all = [task, ...rows, answer].join('\n');
+    expect(await following.ended).toMatchObject({ code: 0, stdout: `${all}\n`, stderr: '' });
     forget();
   });
 
@@ -243,7 +283,7 @@ describe('svc trace steps', () => {
   it('ends to follow a session that does not run any more', async () => {
     begun('4f1a').model('I run them.', ['sh']);
     const { code, stdout, stderr } = await trace('steps', '--follow');
-    expect({ code, stdout }).toEqual({ code: 0, stdout: `${rows[0]}\n` });
+    expect({ code, stdout }).toEqual({ code: 0, stdout: `${task}\n${rows[0]}\n` });
     expect(stderr).toBe(`the session ${id('4f1a')} does not run, and has no end\n`);
   });
 });
@@ -290,16 +330,46 @@ describe('svc trace show', () => {
     expect(step['value']).toMatchObject({ kind: 'response', response: { stopReason: 'end_turn' } });
   });
 
-  it('shows input, result and grants of a call, and what a session was given', async () => {
+  it('shows a session as its person saw it: what was said, calls with their results, answers, the end', async () => {
+    recorded('4f1a', Array.from({ length: 9 }, (_, index) => `line ${index}`).join('\n'));
+    const { stdout, stderr } = await trace('show');
+    expect(stderr).toBe('');
+    expect(stdout).toBe(`session: ${id('4f1a')}
+capsule: demo v1.2.3
+started: 2025-10-09 08:53, by svc 0.4.0 on Node 20.20.2
+status: ok, 3 steps, capture content
+
+> Do the tests pass?
+\u2502 I run them.
+$ I run them.  exit 1    14.0 s
+\u2502 \u2026 4 lines more: svc trace show 4f1a#2
+\u2502 line 4
+\u2502 line 5
+\u2502 line 6
+\u2502 line 7
+\u2502 line 8
+\u2502 No.
+- done in 16.4 s \u00B7 2 turns \u00B7 2,584 tokens
+`);
+    expect((await trace('show', '4f1a#2')).stdout).toContain('line 0\n');
+  });
+
+  it('says of a task that was cut off where it stood', async () => {
+    begun('4f1a').model('I run them.', ['sh']);
+    expect((await trace('show')).stdout).toMatch(/\n\u2502 I run them\.\n- the task has no end\n$/);
+  });
+
+  it('shows what a session began with, and its grants, where that is asked for', async () => {
     recorded('4f1a');
-    const call = (await trace('show', '2')).stdout;
-    expect(call).toContain(
+    expect((await trace('show', '2')).stdout).not.toContain('grants');
+    expect((await trace('show', '2', '--grants')).stdout).toContain(
       'input: {\n  "command": "npm test"\n}\nresult (exit 1, failed): 2 tests failed\ngrants of the session: {\n',
     );
-    const session = (await trace('show')).stdout;
+    const session = (await trace('show', '--setup')).stdout;
     expect(session).toMatch(/^session: ses_0+4f1a\ncapsule: demo v1\.2\.3\nstarted: 2025-10-09 08:53, by svc 0\.4\.0/);
     expect(session).toContain(`status: ok, 3 steps, capture content\n${withoutTrace}manifest: name: demo\n`);
     expect(session).toContain('system: You are helpful.\n');
+    expect((await trace('show', '--grants')).stdout).toMatch(/capture content\n.*\ngrants: \{\n[^]*\n\}\n$/);
     expect(JSON.parse((await trace('show', '--json')).stdout)).toMatchObject({
       steps: 3,
       status: 'ok',
@@ -311,8 +381,8 @@ describe('svc trace show', () => {
     const { folder } = recorded('4f1a');
     writeFileSync(join(folder, 'trace.jsonl'), '{"event_type":"session_start"}\n');
     await trace('export', '4f1a', '-o', 'out.zip');
-    expect((await trace('show')).stdout).not.toContain('trace: not there');
-    expect((await trace('show', './out.zip')).stdout).toContain(`capture content\n${withoutTrace}manifest:`);
+    expect((await trace('show', '--setup')).stdout).not.toContain('trace: not there');
+    expect((await trace('show', './out.zip', '--setup')).stdout).toContain(`capture content\n${withoutTrace}manifest:`);
   });
 
   it('says of one step that it is one', async () => {

@@ -145,9 +145,9 @@ export class RecordedSession {
     return this.says({ role: 'assistant', content });
   }
 
-  /** A command of the last turn, which takes 14 seconds. */
-  shell(command: string, output: string, exit = 0): this {
-    this.#call += 1;
+  /** A command of the last turn, which takes 14 seconds: its next call, or the one of this number. */
+  shell(command: string, output: string, exit = 0, call = this.#call + 1): this {
+    this.#call = call;
     const e = `${this.#task}/1/m${this.#turn}/t${this.#call}`;
     this.journal.append({ k: 'start', e, port: 'shell', name: 'sh', in: this.json({ command }) });
     this.clock.advance(14_000);

@@ -185,7 +185,7 @@ describe('a chat', () => {
     await chat.follow();
     view.screen.flush();
     expect(await shown.rows()).toEqual([
-      '- earlier messages are not shown: svc trace steps ses_1',
+      '- earlier messages are not shown: svc trace show ses_1',
       '\u2502 One.',
       '\u2502 One.',
       '\u2502 One.',

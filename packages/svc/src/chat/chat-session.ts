@@ -146,7 +146,8 @@ export class ChatSession {
   /** The process of the capsule has ended. Nothing is said of one that closed its stream. */
   gone(): void {
     if (this.#end !== null) return;
-    this.say(say`! the capsule is gone: its process has ended; svc trace steps shows how far it came\n`);
+    const session = this.#snapshot === null ? '' : ` ${inertLine(this.#snapshot.sessionId, 100)}`;
+    this.say(say`! the capsule is gone: its process has ended; svc trace show${session} shows how far it came\n`);
     this.end('lost');
   }
 
@@ -260,7 +261,7 @@ export class ChatSession {
       this.#view.show({ kind: 'said', taskId, text, by: speakerOf(origin), waiting: 0 });
     } else if (!this.#isMissingTold) {
       this.#isMissingTold = true;
-      this.say(say`- earlier messages are not shown: svc trace steps ${inertLine(this.#snapshot.sessionId, 100)}\n`);
+      this.say(say`- earlier messages are not shown: svc trace show ${inertLine(this.#snapshot.sessionId, 100)}\n`);
     }
   }
 

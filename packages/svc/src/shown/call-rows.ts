@@ -97,7 +97,8 @@ export function callHead({ mark, about, changes }: ShownCall, result: ShownResul
 export function headRow({ left, right }: CallHead, columns: number, paint: (right: string) => string): string {
   const room = Math.max(fewestCells, columns - widthOf(right) - gap.length);
   const shown = cutInMiddle(left, room);
-  const blanks = Math.max(gap.length, columns - widthOf(shown) - widthOf(right));
+  const isEndless = columns === Infinity;
+  const blanks = isEndless ? gap.length : Math.max(gap.length, columns - widthOf(shown) - widthOf(right));
   return right === '' ? shown : `${shown}${' '.repeat(blanks)}${paint(right)}`;
 }
 

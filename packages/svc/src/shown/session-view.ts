@@ -67,14 +67,17 @@ export class SessionView {
   #timer: NodeJS.Timeout | undefined;
   #saidMs = 0;
 
-  constructor(output: Output, settings: ViewSettings) {
+  /** `page` takes the rows where nothing goes on. */
+  constructor(output: Output, settings: ViewSettings, page?: Screen) {
     this.#settings = settings;
     const terminal = output.terminal ?? terminalOf({});
-    this.screen = openScreen(
-      output,
-      () => this.#liveRows(),
-      () => this.#transcript.resized(),
-    );
+    this.screen =
+      page ??
+      openScreen(
+        output,
+        () => this.#liveRows(),
+        () => this.#transcript.resized(),
+      );
     this.#color = pc.createColors(settings.useColor);
     this.#transcript = new Transcript(this.screen, terminal, this.#color);
     this.#status = new SessionStatus(settings.nowMs, terminal.hasUnicode);

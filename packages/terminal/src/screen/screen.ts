@@ -30,29 +30,19 @@ export function openScreen(output: Output, live: () => LiveRows, onResize: () =>
   return new LiveScreen(output, live, onResize);
 }
 
-/** Writes each row once, as it comes. */
-class PlainScreen implements Screen {
-  readonly #output: Output;
+/** Takes each row once, as it comes, and draws nothing. */
+abstract class StillScreen implements Screen {
+  abstract readonly columns: number;
   readonly isLive = false;
   readonly isSmall = false;
   readonly maxLiveRows = 0;
   frameMs = 0;
 
-  constructor(output: Output) {
-    this.#output = output;
-  }
-
-  get columns(): number {
-    return this.#output.rowWidth;
-  }
-
   get liveColumns(): number {
     return this.columns;
   }
 
-  append(rows: readonly string[]): void {
-    if (rows.length > 0) this.#output.write(Shown.cleaned(`${rows.join('\n')}\n`, 'laid out'));
-  }
+  abstract append(rows: readonly string[]): void;
 
   changed(): void {}
   flush(): void {}
@@ -61,4 +51,38 @@ class PlainScreen implements Screen {
   redraw(): void {}
   askPosition(): void {}
   close(): void {}
+}
+
+/** Writes each row. */
+class PlainScreen extends StillScreen {
+  readonly #output: Output;
+
+  constructor(output: Output) {
+    super();
+    this.#output = output;
+  }
+
+  get columns(): number {
+    return this.#output.rowWidth;
+  }
+
+  append(rows: readonly string[]): void {
+    if (rows.length > 0) this.#output.write(Shown.cleaned(`${rows.join('\n')}\n`, 'laid out'));
+  }
+}
+
+/** Keeps the rows, for who shows them as a whole. */
+export class RowCollector extends StillScreen {
+  readonly rows: string[] = [];
+  readonly columns: number;
+
+  /** Without an end, nothing is cut or continued. */
+  constructor(columns: number) {
+    super();
+    this.columns = columns;
+  }
+
+  append(rows: readonly string[]): void {
+    for (const row of rows) this.rows.push(row);
+  }
 }

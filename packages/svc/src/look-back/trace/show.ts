@@ -1,44 +1,54 @@
-/** The command `svc trace show`: shows one step of a session, or what the session began with. */
+/** The command `svc trace show`: shows a session as its person saw it, what it began with, or one of its steps. */
 
 import { closeSync } from 'node:fs';
 import { Command } from 'commander';
 
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import { shownMinute } from '@svc/kit/shown-values.ts';
-import type { BodyReading, JournalReader, Step } from '@svc/record/journal/journal-reader.ts';
+import { systemClock } from '@svc/kit/system-clock.ts';
+import { type BodyReading, damaged, type JournalReader, type Step } from '@svc/record/journal/journal-reader.ts';
 import { openOwn } from '@svc/record/journal/line-file.ts';
 import { type OpenJournal, traceFile, type WorkspaceOption } from '@svc/record/sessions/recorded-sessions.ts';
+import { isJournalHeld } from '@svc/record/sessions/journal-holder.ts';
 import { thisUser } from '@svc/record/sessions/recorded-process.ts';
 import { parsed } from '@svc/record/journal/recorded-json.ts';
 import type { CommandContext } from '@svc/terminal/screen/command-context.ts';
 import { pageOf } from '@svc/terminal/screen/page.ts';
-import { jsonLine, say } from '@svc/terminal/screen/shown.ts';
+import { usesColor } from '@svc/terminal/screen/render-failure.ts';
+import { jsonLine, say, type Shown } from '@svc/terminal/screen/shown.ts';
 import { writePaged } from '@svc/terminal/screen/pager.ts';
 import { manifestFlag, manifestHelp, sessionHelp, withJournal } from '../../command/session-arguments.ts';
+import { recordedTranscript } from '../../shown/recorded-transcript.ts';
 import { addressOf } from './step-address.ts';
 import { StepView } from './step-view.ts';
 import { stepFacts } from './steps.ts';
 
 interface ShowOptions extends WorkspaceOption {
+  readonly setup?: boolean;
+  readonly grants?: boolean;
   readonly json?: boolean;
 }
 
 /** How many steps are looked through for the request that one extends. */
 const furthestBase = 1000;
 
-/** `svc trace show [session] [step]`: request, answer, result; without a step what the session was given. */
+/** `svc trace show [session] [step]`: request, answer, result; without a step the transcript of the session. */
 export function showCommand(context: CommandContext): Command {
   return new Command('show')
-    .description('Show a step of a session, or without one what the session began with.')
+    .description('Show what was said and done in a session, or one step of it whole.')
     .argument('[session]', `${sessionHelp}; <session>#<step> names both`)
     .argument('[step]', 'the number of a step, as svc trace steps has it')
     .option(manifestFlag, manifestHelp, './svc.yaml')
+    .option('--setup', 'what the session began with: manifest, prompt, tools, grants, hooks, settings')
+    .option('--grants', 'what the session was granted')
     .option('--json', 'write one JSON object, texts included')
     .action(async (first: string | undefined, second: string | undefined, options: ShowOptions) => {
       const { session, step } = addressOf(first, second);
       await withJournal(context, session, options, (journal) => {
-        if (step === null) showSession(journal, options, context);
-        else showStep(journal, stepOf(journal, step), { options, context });
+        if (step !== null) showStep(journal, stepOf(journal, step), { options, context });
+        else if (options.json === true) context.stdout.write(jsonLine(sessionWithTexts(journal)));
+        else if (options.setup === true || options.grants === true) showSetup(journal, options, context);
+        else showTranscript(journal, context);
       });
     });
 }
@@ -62,8 +72,7 @@ function showStep(
     return;
   }
   const view = new StepView(pageOf(context.stdout), reader);
-  const grants =
-    setup === null || step.start.port === 'model' ? '' : view.text(say`grants of the session:`, setup.grants);
+  const grants = setup === null || options.grants !== true ? '' : view.text(say`grants of the session:`, setup.grants);
   writePaged(view.step(step, baseOf(reader, step)) + grants, context);
 }
 
@@ -101,31 +110,46 @@ function hasTrace({ directory }: OpenJournal): boolean {
   return fd !== null;
 }
 
-function showSession(journal: OpenJournal, options: ShowOptions, context: CommandContext): void {
-  const { reader, open, setup } = journal;
-  const close = reader.closing();
-  const steps = reader.lastStep();
-  if (options.json === true) {
-    const text = (sha256: string | null): unknown => (sha256 === null ? null : valueOf(reader.body(sha256)));
-    const given = setup === null ? [] : Object.entries(setup).filter(([key]) => !['n', 'k', 'c'].includes(key));
-    const texts = Object.fromEntries(given.map(([key, value]) => [key, text(value as string | null)]));
-    const { n: _n, k: _k, c: _c, ...about } = open;
-    context.stdout.write(jsonLine({ ...about, status: close?.status ?? null, steps, ...texts }));
-    return;
-  }
+function sessionWithTexts({ reader, open, setup }: OpenJournal): Record<string, unknown> {
+  const text = (sha256: string | null): unknown => (sha256 === null ? null : valueOf(reader.body(sha256)));
+  const given = setup === null ? [] : Object.entries(setup).filter(([key]) => !['n', 'k', 'c'].includes(key));
+  const texts = Object.fromEntries(given.map(([key, value]) => [key, text(value as string | null)]));
+  const { n: _n, k: _k, c: _c, ...about } = open;
+  return { ...about, status: reader.closing()?.status ?? null, steps: reader.lastStep(), ...texts };
+}
+
+function headOf({ reader, open }: OpenJournal, isDamaged = false): Shown {
+  const { capsule, svc, node, capture, at } = open;
+  const steps = isDamaged ? 0 : reader.lastStep();
+  const status = isDamaged ? 'the journal is damaged' : (reader.closing()?.status ?? 'not ended');
+  const counted = isDamaged ? '' : steps === 1 ? ', 1 step' : `, ${steps} steps`;
+  return say`session: ${open.session}\ncapsule: ${capsule.name} v${capsule.version}\nstarted: ${shownMinute(at)}, by svc ${svc} on Node ${node}\nstatus: ${status}${counted}, capture ${capture}\n`;
+}
+
+const setupTexts = ['manifest', 'system', 'tools', 'grants', 'hooks', 'settings'] as const;
+
+function showSetup(journal: OpenJournal, options: ShowOptions, context: CommandContext): void {
+  const { reader, setup } = journal;
   const page = pageOf(context.stdout);
   const view = new StepView(page, reader);
-  const { capsule, svc, node, capture, at } = open;
-  const status = close === null ? 'not ended' : close.status;
-  const head = page.own(
-    say`session: ${open.session}\ncapsule: ${capsule.name} v${capsule.version}\nstarted: ${shownMinute(at)}, by svc ${svc} on Node ${node}\nstatus: ${status}, ${steps === 1 ? '1 step' : `${steps} steps`}, capture ${capture}\n`,
-  );
   const note = hasTrace(journal) ? '' : page.own(noTrace);
-  const texts =
-    setup === null
-      ? ''
-      : (['manifest', 'system', 'tools', 'grants', 'hooks', 'settings'] as const)
-          .map((key) => view.text(say`${key}:`, setup[key]))
-          .join('');
-  writePaged(head + note + texts, context);
+  const wanted = setupTexts.filter((key) => options.setup === true || key === 'grants');
+  const texts = setup === null ? [] : wanted.map((key) => view.text(say`${key}:`, setup[key]));
+  writePaged(page.own(headOf(journal)) + note + texts.join(''), context);
+}
+
+/** As `svc chat` and `svc run` drew it. */
+function showTranscript(journal: OpenJournal, context: CommandContext): void {
+  const { reader, directory, session } = journal;
+  const isRunning = isJournalHeld(directory, systemClock.now());
+  const { rows, damage } = recordedTranscript({
+    reader,
+    output: context.stdout,
+    useColor: context.stdout.isTerminal && usesColor(context),
+    session: session.slice(-4),
+    isRunning,
+  });
+  const head = pageOf(context.stdout).own(headOf(journal, damage !== null));
+  writePaged(`${head}\n${rows.map((row) => `${row}\n`).join('')}`, context);
+  if (damage !== null) throw damaged(damage);
 }

@@ -22,7 +22,7 @@ const examples: Readonly<Record<string, readonly string[]>> = {
   'token rm': ['svc token rm phone'],
   'trace list': ['svc trace list'],
   'trace steps': ['svc trace steps 4f1a --follow'],
-  'trace show': ['svc trace show 4f1a#7'],
+  'trace show': ['svc trace show 4f1a', 'svc trace show 4f1a#7'],
   'trace diff': ['svc trace diff 4f1a 77c0'],
   'trace export': ['svc trace export 4f1a --output session.zip'],
   'trace import': ['svc trace import session.zip'],

@@ -135,7 +135,7 @@ async function show({ found, steps, wanted }: Showing, context: CommandContext, 
   if (first.logs.length === 0 && !follows) {
     if (wanted.step !== null) throw noLog(found.name, wanted);
     context.stderr.write(
-      say`the session ${found.name} has no ${wordFor(wanted)}: shorter outputs are whole in svc trace show\n`,
+      say`the session ${found.name} has no ${wordFor(wanted)}: svc trace show ${found.name}#<step> has shorter outputs whole\n`,
     );
     return;
   }

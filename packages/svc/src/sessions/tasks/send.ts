@@ -38,7 +38,7 @@ export function sendCommand(context: CommandContext): Command {
       if (options.json === true) context.stdout.write(jsonLine(objectOf(capsule, task, isAnswer)));
       else if (!isWaiting && task.state !== 'rejected') context.stdout.write(say`${task.id} ${task.state}\n`);
       else if (task.state === 'completed') context.stdout.write(quoted(context.stdout, task.response ?? ''));
-      const failure = failureOf(task);
+      const failure = failureOf(task, capsule.session);
       if (failure !== null) throw failure;
     });
 }
@@ -99,7 +99,7 @@ export function objectOf(
   return { session, task: id, context: contextId, state, is_answer: isAnswer, message, prompt, response };
 }
 
-function failureOf({ id, state, message }: TaskFacts): Diagnostic | null {
+function failureOf({ id, state, message }: TaskFacts, session: string | null): Diagnostic | null {
   if (state === 'rejected')
     return new Diagnostic('E-RUN-092', `the capsule took no task: ${message ?? 'it did not say why'}`, {
       hint: 'svc tasks lists what it works on; lifecycle.queue_depth of its manifest says how many tasks may wait',
@@ -107,6 +107,6 @@ function failureOf({ id, state, message }: TaskFacts): Diagnostic | null {
   if (state !== 'failed' && state !== 'canceled') return null;
   return taskFailed(message ?? 'the capsule did not say why', {
     what: `${id} ${state}`,
-    hint: 'svc trace steps shows what it did',
+    hint: `svc trace show ${session ?? '<session>'} shows what it did`,
   });
 }
