@@ -6,9 +6,10 @@ import { fileURLToPath } from 'node:url';
 import { framesPerSecond } from './stream.mjs';
 import { a2a as sdk } from './stream-peers.mjs';
 import { createWorkspace, startCapsule } from './support/capsule.mjs';
+import { postBytes, rpc } from './support/dialects.mjs';
 import { installPeers } from './support/peers.mjs';
 import { alternate } from './support/rounds.mjs';
-import { completedTask, postBytes, requestsPerSecond, rpc } from './support/rpc-load.mjs';
+import { completedTask, requestsPerSecond } from './support/rpc-load.mjs';
 import { startStreamServer, startSvcStream } from './support/stream-server.mjs';
 
 /** As in `support/bench-task.ts`. */
@@ -30,7 +31,7 @@ async function measureGetTask() {
   const workspace = await createWorkspace();
   const capsule = await startCapsule(workspace);
   try {
-    const { id, requestBody } = await completedTask(capsule.port);
+    const { id, requestBody } = await completedTask(capsule);
     const own = requestTo(capsule.port, '/', requestBody);
     const door = requestTo(capsule.port, '/a2a', rpc('GetTask', { id }));
     const { subject, floor, ratio } = await alternate({

@@ -1,15 +1,13 @@
 // @ts-check
 // Measures how long a contained program takes to start and end.
 import { execFile } from 'node:child_process';
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 
 import { installBubblewrap } from './support/bubblewrap.mjs';
 import { loadSubject } from './support/bundle.mjs';
-import { environment } from './support/capsule.mjs';
+import { createHome } from './support/capsule.mjs';
 import { startLaunchProcess } from './support/launch-processes.mjs';
 import { alternate } from './support/rounds.mjs';
 
@@ -46,10 +44,10 @@ export const sandboxCommand = {
   goal: { atMost: 1.75 },
   unit: 'times',
   async measure() {
-    const folder = await mkdtemp(join(tmpdir(), 'svc-bench-'));
+    const { env, remove } = await createHome();
     const ended = async (/** @type {readonly string[]} */ args) => {
       const began = performance.now();
-      await promisify(execFile)(process.execPath, args, { env: { ...environment, HOME: folder } });
+      await promisify(execFile)(process.execPath, args, { env });
       return performance.now() - began;
     };
     try {
@@ -64,7 +62,7 @@ export const sandboxCommand = {
         figure: ratio,
       };
     } finally {
-      await rm(folder, { recursive: true, force: true });
+      await remove();
     }
   },
 };

@@ -4,6 +4,7 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createInterface } from 'node:readline';
 
+import { bareStartMs } from './support/bare-process.mjs';
 import { createWorkspace, program } from './support/capsule.mjs';
 import { alternate } from './support/rounds.mjs';
 
@@ -29,14 +30,12 @@ function row(name, protocol, params) {
     unit: 'times',
     async measure() {
       const workspace = await createWorkspace();
-      const { manifestPath, env } = workspace;
       const initialize = `${JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'initialize', params })}\n`;
       try {
         const { subject, floor } = await alternate({
           rounds: 15,
-          subject: () =>
-            answeredMs([program, 'serve', protocol, '--offline', '--manifest', manifestPath], initialize, env),
-          floor: () => bareStartMs(env),
+          subject: () => answeredMs([program, 'serve', protocol, '--offline'], initialize, workspace),
+          floor: () => bareStartMs(workspace.env),
         });
         return {
           subject: `svc serve ${protocol} ${subject.toFixed(0)} ms`,
@@ -53,22 +52,15 @@ function row(name, protocol, params) {
 /**
  * @param {readonly string[]} args
  * @param {string} request
- * @param {Record<string, string>} env
+ * @param {import('./support/capsule.mjs').Workspace} workspace
  */
-async function answeredMs(args, request, env) {
+async function answeredMs(args, request, { folder, env }) {
   const began = performance.now();
-  const child = spawn(process.execPath, args, { env, stdio: ['pipe', 'pipe', 'ignore'] });
+  const child = spawn(process.execPath, args, { cwd: folder, env, stdio: ['pipe', 'pipe', 'ignore'] });
   child.stdin.write(request);
   await once(createInterface({ input: child.stdout }), 'line');
   const took = performance.now() - began;
   child.stdin.end();
   await once(child, 'exit');
   return took;
-}
-
-/** @param {Record<string, string>} env */
-async function bareStartMs(env) {
-  const began = performance.now();
-  await once(spawn(process.execPath, ['-e', '0'], { env, stdio: 'ignore' }), 'exit');
-  return performance.now() - began;
 }

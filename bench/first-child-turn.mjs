@@ -1,13 +1,12 @@
 // @ts-check
 // Measures how soon a capsule that another one delegates to asks its model.
 import { execFile, spawn } from 'node:child_process';
-import { mkdir, mkdtemp, readFile, readdir, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { mkdir, mkdtemp, readFile, readdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 
-import { end, firstLine, program } from './support/capsule.mjs';
+import { createHome, end, firstLine, program } from './support/capsule.mjs';
 import { alternate } from './support/rounds.mjs';
 
 const referee = fileURLToPath(new URL('../bin/svc-referee.cjs', import.meta.url));
@@ -59,20 +58,19 @@ export const firstChildTurn = {
 
 class DelegationBench {
   /**
-   * @param {string} folder
+   * @param {import('./support/capsule.mjs').Home} home
    * @param {import('node:child_process').ChildProcess} daemon
-   * @param {Record<string, string | undefined>} env
+   * @param {Record<string, string>} env
    */
-  constructor(folder, daemon, env) {
-    this.folder = folder;
+  constructor(home, daemon, env) {
+    this.home = home;
     this.daemon = daemon;
     this.env = env;
   }
 
   static async open() {
-    const folder = await mkdtemp(join(tmpdir(), 'svc-bench-'));
-    const env = { PATH: process.env['PATH'], HOME: join(folder, 'home') };
-    await mkdir(env.HOME);
+    const home = await createHome();
+    const { folder, env } = home;
     for (const [name, files] of Object.entries(capsules)) {
       await mkdir(join(folder, name));
       for (const [file, text] of Object.entries(files)) await writeFile(join(folder, name, file), text);
@@ -89,18 +87,18 @@ class DelegationBench {
       },
     );
     const [, port] = /127\.0\.0\.1:(\d+)/.exec(await firstLine(daemon)) ?? [];
-    return new DelegationBench(folder, daemon, { ...env, SVC_REFEREE_URL: `http://127.0.0.1:${port}` });
+    return new DelegationBench(home, daemon, { ...env, SVC_REFEREE_URL: `http://127.0.0.1:${port}` });
   }
 
   /** @returns {Promise<number>} */
   async delegatedMs() {
     const lead = spawn(process.execPath, [program, 'run', '--json', '--task', 'Go.'], {
-      cwd: join(this.folder, 'lead'),
+      cwd: join(this.home.folder, 'lead'),
       env: this.env,
       stdio: ['ignore', 'pipe', 'pipe'],
     });
     const { session_id: session } = JSON.parse(await firstLine(lead));
-    const root = join(this.folder, 'lead/.svc/sessions', session);
+    const root = join(this.home.folder, 'lead/.svc/sessions', session);
     const call = await lineOf(join(root, 'trace.jsonl'), 'tool_call');
     const [child = ''] = await readdir(join(root, 'children'));
     const sessions = join(root, 'children', child, '.svc/sessions');
@@ -113,7 +111,7 @@ class DelegationBench {
   /** @returns {Promise<number>} */
   async byHandMs() {
     // A directory of its own, as a child has one.
-    const cwd = await mkdtemp(join(this.folder, 'alone-'));
+    const cwd = await mkdtemp(join(this.home.folder, 'alone-'));
     const began = Date.now();
     const args = [program, 'run', '--json', '--capsule', 'worker', '--capsule-version', '1.0.0', '--task', 'Work.'];
     const { stdout } = await promisify(execFile)(process.execPath, args, { cwd, env: this.env });
@@ -123,7 +121,7 @@ class DelegationBench {
 
   async close() {
     await end(this.daemon);
-    await rm(this.folder, { recursive: true, force: true });
+    await this.home.remove();
   }
 }
 

@@ -3,11 +3,11 @@
 import { execFile } from 'node:child_process';
 import { once } from 'node:events';
 import { readFile } from 'node:fs/promises';
-import { dirname, join } from 'node:path';
+import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { Worker } from 'node:worker_threads';
 
-import { createWorkspace, program } from './support/capsule.mjs';
+import { createWorkspace } from './support/capsule.mjs';
 import { alternate } from './support/rounds.mjs';
 
 const manifest = `
@@ -52,10 +52,9 @@ export const firstToolCall = {
  * @param {import('./support/capsule.mjs').Workspace} workspace
  * @returns {Promise<number>}
  */
-async function firstCallMs({ manifestPath, env }) {
-  const args = [program, 'run', '--json', '--offline', '--task', 'go', '--manifest', manifestPath];
-  const { stdout } = await promisify(execFile)(process.execPath, args, { env });
-  const trace = join(dirname(manifestPath), '.svc', 'sessions', JSON.parse(stdout).session_id, 'trace.jsonl');
+async function firstCallMs({ folder, env, command: [file = '', ...args] }) {
+  const { stdout } = await promisify(execFile)(file, [...args, '--task', 'go'], { cwd: folder, env });
+  const trace = join(folder, '.svc', 'sessions', JSON.parse(stdout).session_id, 'trace.jsonl');
   const lines = (await readFile(trace, 'utf8')).trimEnd().split('\n');
   const call = lines.map((line) => JSON.parse(line)).find((line) => line.event_type === 'tool_call');
   if (call === undefined || call.is_error) throw new Error(`the tool call failed: ${JSON.stringify(call)}`);

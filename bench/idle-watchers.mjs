@@ -7,7 +7,6 @@ import { createWorkspace, startCapsule } from './support/capsule.mjs';
 import { residentKilobytes } from './support/resident-memory.mjs';
 import { median } from './support/rounds.mjs';
 import { openWatchers } from './support/sse-client.mjs';
-import { watchRequest } from './support/stream-server.mjs';
 
 const rounds = 9;
 const watchers = 10_000;
@@ -46,7 +45,7 @@ async function kilobytesPerWatcher(workspace) {
     await checkOpenFiles(capsule.pid);
     await delay(settleMs);
     const before = await residentKilobytes(capsule.pid);
-    const client = await openWatchers({ port: capsule.port, request: watchRequest, watchers, frames: 0 });
+    const client = await openWatchers({ port: capsule.port, request: capsule.dialect.watch, watchers, frames: 0 });
     try {
       await delay(settleMs);
       return ((await residentKilobytes(capsule.pid)) - before) / watchers;

@@ -3,8 +3,9 @@
 import { startBareServer } from './support/bare-process.mjs';
 import { createWorkspace, startCapsule } from './support/capsule.mjs';
 import { closedPerSecond } from './support/close-load.mjs';
+import { postBytes } from './support/dialects.mjs';
 import { alternate } from './support/rounds.mjs';
-import { completedTask, postBytes, requestsPerSecond } from './support/rpc-load.mjs';
+import { completedTask, requestsPerSecond } from './support/rpc-load.mjs';
 
 /** `tasks/get` of a task that ended, on 64 connections, kept or one for each request, against a bare server that answers with the same bytes. */
 /** @type {readonly import('./support/row.mjs').Row[]} */
@@ -31,7 +32,7 @@ function row(name, atLeast, headers, perSecond) {
       const workspace = await createWorkspace();
       const capsule = await startCapsule(workspace);
       try {
-        const { requestBody, responseBody } = await completedTask(capsule.port);
+        const { requestBody, responseBody } = await completedTask(capsule);
         /** @param {number} port */
         const request = (port) => postBytes({ host: `127.0.0.1:${port}`, headers }, requestBody);
         const bare = await startBareServer(responseBody);

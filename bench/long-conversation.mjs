@@ -1,12 +1,9 @@
 // @ts-check
 // Measures whether turns grow slower as a conversation grows.
 import { execFile } from 'node:child_process';
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { promisify } from 'node:util';
 
-import { environment, program } from './support/capsule.mjs';
+import { createWorkspace } from './support/capsule.mjs';
 import { manifestOf, serveModel } from './support/model.mjs';
 import { median } from './support/rounds.mjs';
 
@@ -34,7 +31,6 @@ export const longConversation = {
 
 /** One for each request but the first. */
 async function millisecondsOfTurns() {
-  const folder = await mkdtemp(join(tmpdir(), 'svc-bench-'));
   /** @type {number[]} */
   const took = [];
   let turn = 0;
@@ -47,15 +43,15 @@ async function millisecondsOfTurns() {
     reply: () => replyOf(turn),
     onAnswered: () => (answeredAt = performance.now()),
   });
+  const { folder, env, command, remove } = await createWorkspace({ manifest: manifestOf(model.port, turns + 1) });
+  const [file = '', ...args] = command;
   try {
-    await writeFile(join(folder, 'svc.yaml'), manifestOf(model.port, turns + 1));
-    const args = [program, 'run', '--offline', '--task', 'Go on.', '--manifest', join(folder, 'svc.yaml')];
     // Rejects with what the capsule said when it fails.
-    await promisify(execFile)(process.execPath, args, { cwd: folder, env: { ...environment, HOME: folder } });
+    await promisify(execFile)(file, [...args, '--task', 'Go on.'], { cwd: folder, env });
     return took;
   } finally {
     model.close();
-    await rm(folder, { recursive: true, force: true });
+    await remove();
   }
 }
 

@@ -2,14 +2,11 @@
 // Measures how long a capsule is busy at once with the longest message that it takes.
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { setTimeout as delay } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 
-import { end, environment, firstLine, program } from './support/capsule.mjs';
+import { createWorkspace, end, firstLine, waits } from './support/capsule.mjs';
 import { manifestOf, serveModel } from './support/model.mjs';
 import { median } from './support/rounds.mjs';
 
@@ -34,20 +31,18 @@ export const longMessage = {
   goal: { atMost: 50 },
   unit: 'ms',
   async measure() {
-    const folder = await mkdtemp(join(tmpdir(), 'svc-bench-'));
     let answered = () => {};
     const model = await serveModel({
       onAsked: () => {},
       reply: () => ({ delta: { content: 'Done.' }, finish: 'stop' }),
       onAnswered: () => answered(),
     });
-    await writeFile(
-      join(folder, 'svc.yaml'),
-      `${manifestOf(model.port, 1)}lifecycle: { task_acceptance: queue, after_task: sleep }\n`,
-    );
-    const capsule = spawn(process.execPath, ['--require', loopHolds, program, 'run', '--json', '--offline'], {
+    const manifest = `${manifestOf(model.port, 1)}${waits}`;
+    const { folder, env, command, remove } = await createWorkspace({ manifest });
+    const [node = '', ...args] = command;
+    const capsule = spawn(node, ['--require', loopHolds, ...args], {
       cwd: folder,
-      env: { ...environment, HOME: folder },
+      env,
       stdio: ['ignore', 'pipe', 'pipe', 'pipe'],
     });
     const holds = createInterface({ input: /** @type {import('node:stream').Readable} */ (capsule.stdio[3]) });
@@ -94,7 +89,7 @@ export const longMessage = {
     } finally {
       await end(capsule);
       model.close();
-      await rm(folder, { recursive: true, force: true });
+      await remove();
     }
   },
 };

@@ -6,19 +6,16 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 
 import { startBareServer } from './support/bare-process.mjs';
-import { createWorkspace, end, environment, startCapsule } from './support/capsule.mjs';
-import { manifestOf, serveModel } from './support/model.mjs';
+import { createWorkspace, end, environment, waits } from './support/capsule.mjs';
+import { firstTasks, settleMs, taken, withModel } from './support/first-tasks.mjs';
+import { manifestOf } from './support/model.mjs';
 import { anonymousKilobytes } from './support/resident-memory.mjs';
 import { alternate } from './support/rounds.mjs';
-import { sendTask } from './support/rpc-load.mjs';
 
 const bare = fileURLToPath(new URL('support/bare-turns.mjs', import.meta.url));
 const many = 50;
 const rounds = 9;
-/** As long as a garbage collection or the start of a process ahead of its need may take. */
-const settleMs = 1500;
 
-const lifecycle = 'lifecycle: { task_acceptance: queue, after_task: sleep }';
 const tools = 'artifacts: [{ name: svc-tool-editor, version: 1.0.0 }]\ncapabilities: { shell: { allow: [bash] } }';
 
 /** @type {readonly import('./support/row.mjs').Row[]} */
@@ -34,6 +31,11 @@ export const manyCapsules = [
   fleetRow('first-tasks-50', 5, 'ms', ({ tookMs }) => tookMs),
   fleetRow('first-tasks-50-memory', 2.5, 'MB', ({ megabytes }) => megabytes),
 ];
+
+/** @param {string} rest Of the manifest. */
+function waitingWith(rest) {
+  return (/** @type {number} */ port) => createWorkspace({ manifest: `${manifestOf(port, 9)}${waits}${rest}\n` });
+}
 
 /**
  * What a capsule and its processes have in memory that is of no file, once its first task has ended, against a bare server of HTTP. Of the file of Node, each
@@ -51,7 +53,7 @@ function memoryRow(name, atMost, { rest, calls }) {
     async measure() {
       const { subject, floor } = await alternate({
         rounds,
-        subject: async () => (await firstTasks({ count: 1, rest, calls })).megabytes,
+        subject: async () => (await firstTasks({ count: 1, calls, create: waitingWith(rest) })).megabytes,
         floor: async () => {
           const server = await startBareServer('{}');
           await (await fetch(`http://127.0.0.1:${server.port}/`)).text();
@@ -75,7 +77,7 @@ function memoryRow(name, atMost, { rest, calls }) {
  * @param {string} name
  * @param {number} atMost
  * @param {string} unit
- * @param {(taken: Taken) => number} figureOf
+ * @param {(taken: import('./support/first-tasks.mjs').Taken) => number} figureOf
  * @returns {import('./support/row.mjs').Row}
  */
 function fleetRow(name, atMost, unit, figureOf) {
@@ -86,7 +88,7 @@ function fleetRow(name, atMost, unit, figureOf) {
     async measure() {
       const { subject, floor, ratio } = await alternate({
         rounds,
-        subject: async () => figureOf(await firstTasks({ count: many, rest: '', calls: [] })),
+        subject: async () => figureOf(await firstTasks({ count: many, calls: [], create: waitingWith('') })),
         floor: async () => figureOf(await bareQuestions()),
       });
       return {
@@ -98,38 +100,7 @@ function fleetRow(name, atMost, unit, figureOf) {
   };
 }
 
-/** @typedef {{ tookMs: number, megabytes: number }} Taken Until the model has sent its last byte to the last of them; what they have in memory afterwards. */
-
-/**
- * @param {{ count: number, rest: string, calls: readonly { name: string, arguments: string }[] }} options
- * @returns {Promise<Taken>}
- */
-async function firstTasks({ count, rest, calls }) {
-  const answers = count * (calls.length + 1);
-  return await withModel({ answers, calls }, async (port, answered) => {
-    const workspace = await createWorkspace({
-      manifest: `${manifestOf(port, calls.length + 1)}${lifecycle}\n${rest}\n`,
-      script: '',
-    });
-    /** @type {import('./support/capsule.mjs').Capsule[]} */
-    const capsules = [];
-    try {
-      for (let started = 0; started < count; started += 1) capsules.push(await startCapsule(workspace));
-      return await taken(
-        capsules.map(({ pid }) => pid),
-        async () => {
-          await Promise.all(capsules.map((capsule) => sendTask(capsule.port)));
-          await answered;
-        },
-      );
-    } finally {
-      await Promise.all(capsules.map((capsule) => capsule.stop()));
-      await workspace.remove();
-    }
-  });
-}
-
-/** @returns {Promise<Taken>} */
+/** @returns {Promise<import('./support/first-tasks.mjs').Taken>} */
 async function bareQuestions() {
   return await withModel({ answers: many, calls: [] }, async (port, answered) => {
     const clients = Array.from({ length: many }, () => fork(bare, [String(port)], { env: environment, execArgv: [] }));
@@ -146,51 +117,4 @@ async function bareQuestions() {
       await Promise.all(clients.map(end));
     }
   });
-}
-
-/**
- * @param {readonly number[]} processes
- * @param {() => Promise<void>} work
- * @returns {Promise<Taken>}
- */
-async function taken(processes, work) {
-  const began = performance.now();
-  await work();
-  const tookMs = performance.now() - began;
-  await delay(settleMs);
-  const kilobytes = await Promise.all(processes.map(anonymousKilobytes));
-  return { tookMs, megabytes: kilobytes.reduce((sum, each) => sum + each, 0) / 1024 };
-}
-
-/**
- * A model that makes these calls, one a turn, and then ends; `answered` settles with the last of so many answers.
- * @template T
- * @param {{ answers: number, calls: readonly { name: string, arguments: string }[] }} options
- * @param {(port: number, answered: Promise<unknown>) => Promise<T>} use
- */
-async function withModel({ answers, calls }, use) {
-  let [asked, left] = [0, answers];
-  /** @type {(value: null) => void} */
-  let settle = () => {};
-  const answered = new Promise((resolve) => {
-    settle = resolve;
-  });
-  const model = await serveModel({
-    onAsked: () => {},
-    reply: () => {
-      const call = calls[asked++];
-      if (call === undefined) return { delta: { content: 'Done.' }, finish: 'stop' };
-      const toolCalls = [{ index: 0, id: `call_${asked}`, type: 'function', function: call }];
-      return { delta: { tool_calls: toolCalls }, finish: 'tool_calls' };
-    },
-    onAnswered: () => {
-      left -= 1;
-      if (left === 0) settle(null);
-    },
-  });
-  try {
-    return await use(model.port, answered);
-  } finally {
-    model.close();
-  }
 }

@@ -2,7 +2,7 @@
 // Measures how fast a capsule gives out its files.
 import { randomBytes } from 'node:crypto';
 import { mkdir, readdir, writeFile } from 'node:fs/promises';
-import { dirname, join } from 'node:path';
+import { join } from 'node:path';
 
 import { createWorkspace, startCapsule, waiting } from './support/capsule.mjs';
 import { closedPerSecond } from './support/close-load.mjs';
@@ -63,7 +63,7 @@ async function withExported(content, measure) {
   try {
     const capsule = await startCapsule(workspace);
     try {
-      const workdirs = join(dirname(workspace.manifestPath), 'workdir');
+      const workdirs = join(workspace.folder, 'workdir');
       const [session = ''] = await readdir(workdirs);
       await mkdir(join(workdirs, session, 'out'), { recursive: true });
       await writeFile(join(workdirs, session, 'out', 'file'), content);

@@ -1,17 +1,15 @@
 // @ts-check
 // Measures what signatures of artifacts cost.
 import { execFile } from 'node:child_process';
-import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { mkdir, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 
 import { loadSubject } from './support/bundle.mjs';
+import { createHome, program } from './support/capsule.mjs';
 import { key, startSvcRegistry } from './support/registry-servers.mjs';
 import { alternate } from './support/rounds.mjs';
 
-const program = fileURLToPath(new URL('../bin/svc.cjs', import.meta.url));
 const run = promisify(execFile);
 
 /** What the mock authority needs where it is installed, and what only tests use of it. */
@@ -55,7 +53,7 @@ export const signedInstall = {
   goal: { atMost: 250 },
   unit: 'ms',
   async measure() {
-    const folder = await mkdtemp(join(tmpdir(), 'svc-bench-'));
+    const { folder, remove } = await createHome();
     const registry = await startSvcRegistry();
     try {
       const { signedFolder, issuer } = await subjects();
@@ -91,7 +89,7 @@ export const signedInstall = {
       };
     } finally {
       await registry.stop();
-      await rm(folder, { recursive: true, force: true });
+      await remove();
     }
   },
 };

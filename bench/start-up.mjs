@@ -1,8 +1,6 @@
 // @ts-check
 // Measures how soon a capsule listens.
-import { spawn } from 'node:child_process';
-import { once } from 'node:events';
-
+import { bareStartMs } from './support/bare-process.mjs';
 import { createWorkspace, startCapsule } from './support/capsule.mjs';
 import { alternate } from './support/rounds.mjs';
 
@@ -34,11 +32,3 @@ export const startUp = {
     }
   },
 };
-
-/** @param {Record<string, string>} env */
-async function bareStartMs(env) {
-  const began = performance.now();
-  const child = spawn(process.execPath, ['-e', '0'], { env, stdio: ['ignore', 'pipe', 'pipe'] });
-  await once(child, 'exit');
-  return performance.now() - began;
-}

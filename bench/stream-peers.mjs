@@ -5,7 +5,7 @@ import { fileURLToPath } from 'node:url';
 import { framesPerSecond } from './stream.mjs';
 import { installPeers } from './support/peers.mjs';
 import { alternate } from './support/rounds.mjs';
-import { postBytes, rpc } from './support/rpc-load.mjs';
+import { postBytes, rpc } from './support/dialects.mjs';
 import { startStreamServer, startSvcStream } from './support/stream-server.mjs';
 
 const watchers = 100;

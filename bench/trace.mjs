@@ -1,11 +1,10 @@
 // @ts-check
 // Measures how fast commands look back on long sessions.
 import { execFileSync, spawnSync } from 'node:child_process';
-import { mkdtemp, rm, statfs } from 'node:fs/promises';
+import { statfs } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 
-import { environment, program } from './support/capsule.mjs';
+import { createHome, environment, program } from './support/capsule.mjs';
 import { loadSubject } from './support/bundle.mjs';
 import { median } from './support/rounds.mjs';
 
@@ -19,7 +18,7 @@ const large = { steps: 16_600, output: 62_000 };
  * @param {(folder: string) => void} measured
  */
 async function withSessions(sessions, measured) {
-  const folder = await mkdtemp(join(tmpdir(), 'svc-bench-'));
+  const { folder, remove } = await createHome();
   try {
     const { writeSession } = /** @type {typeof import('./support/journal-subject.ts')} */ (
       await loadSubject('journal-subject.ts')
@@ -27,7 +26,7 @@ async function withSessions(sessions, measured) {
     for (const session of sessions) writeSession(folder, session);
     measured(folder);
   } finally {
-    await rm(folder, { recursive: true, force: true });
+    await remove();
   }
 }
 

@@ -1,13 +1,11 @@
 // @ts-check
 // Measures how much later a model is asked where the workdir holds many files.
-import { execFile } from 'node:child_process';
-import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { promisify } from 'node:util';
 
-import { environment, program } from './support/capsule.mjs';
-import { manifestOf, serveModel } from './support/model.mjs';
+import { createWorkspace } from './support/capsule.mjs';
+import { manifestOf } from './support/model.mjs';
+import { openRuns } from './support/one-run.mjs';
 import { alternate } from './support/rounds.mjs';
 
 const many = 100_000;
@@ -24,22 +22,11 @@ export const workdirFirstQuestion = {
   goal: { atMost: 200 },
   unit: 'ms',
   async measure() {
-    const folder = await mkdtemp(join(tmpdir(), 'svc-bench-'));
-    let askedAt = Number.NaN;
-    const model = await serveModel({
-      onAsked: () => (askedAt = performance.now()),
-      reply: () => ({ delta: { content: 'Done.' }, finish: 'stop' }),
-    });
-    /** @param {number} count */
-    const askedInMs = async (count) => {
-      const began = performance.now();
-      const args = [program, 'run', '--offline', '--task', 'Go.', '--workdir', join(folder, String(count))];
-      await promisify(execFile)(process.execPath, args, { cwd: folder, env: { ...environment, HOME: folder } });
-      return askedAt - began;
-    };
+    const runs = await openRuns((port) => createWorkspace({ manifest: manifestOf(port, 1) }));
+    const folderOf = (/** @type {number} */ count) => join(runs.folder, String(count));
+    const askedInMs = async (/** @type {number} */ count) => (await runs.run(['--workdir', folderOf(count)])).asked;
     try {
-      await writeFile(join(folder, 'svc.yaml'), manifestOf(model.port, 1));
-      for (const count of [many, few]) await fill(join(folder, String(count)), count);
+      for (const count of [many, few]) await fill(folderOf(count), count);
       const { subject, floor } = await alternate({
         rounds: 9,
         subject: () => askedInMs(many),
@@ -51,8 +38,7 @@ export const workdirFirstQuestion = {
         figure: subject - floor,
       };
     } finally {
-      model.close();
-      await rm(folder, { recursive: true, force: true });
+      await runs.close();
     }
   },
 };
@@ -61,7 +47,7 @@ export const workdirFirstQuestion = {
  * @param {string} folder
  * @param {number} count
  */
-async function fill(folder, count) {
+export async function fill(folder, count) {
   for (let made = 0; made < count; made += filesOfFolder) {
     const part = join(folder, `part-${made / filesOfFolder}`);
     await mkdir(part, { recursive: true });

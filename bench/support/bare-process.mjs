@@ -1,6 +1,7 @@
 // @ts-check
-// Starts a bare server of HTTP to compare with.
+// Starts bare programs to compare with.
 import { spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
 
 import { end, environment, firstLine } from './capsule.mjs';
@@ -17,4 +18,14 @@ export async function startBareServer(body) {
   const port = Number(await firstLine(child));
   if (child.pid === undefined) throw new Error('the bare server has no process');
   return { pid: child.pid, port, stop: () => end(child) };
+}
+
+/**
+ * A Node that does nothing, from its start to its end.
+ * @param {Record<string, string>} env
+ */
+export async function bareStartMs(env) {
+  const began = performance.now();
+  await once(spawn(process.execPath, ['-e', '0'], { env, stdio: 'ignore' }), 'exit');
+  return performance.now() - began;
 }

@@ -6,8 +6,13 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
+import { svcDialect } from './dialects.mjs';
+
 /** What is measured, as a user starts it. */
 export const program = fileURLToPath(new URL('../../bin/svc.cjs', import.meta.url));
+
+/** The part of a manifest by which a capsule waits for tasks. */
+export const waits = 'lifecycle: { task_acceptance: queue, after_task: sleep }\n';
 
 /** Waits for messages and answers each with `done`. */
 export const waiting = {
@@ -18,8 +23,7 @@ artifacts:
   - { name: svc-driver-script, version: 1.0.0, runtime: driver }
 inference:
   driver: { artifact: svc-driver-script, config: { script: script.yaml } }
-lifecycle: { task_acceptance: queue, after_task: sleep }
-`,
+${waits}`,
   script: `
 - content: [{ type: text, text: done }]
   stop_reason: end_turn
@@ -30,38 +34,43 @@ lifecycle: { task_acceptance: queue, after_task: sleep }
 export const environment = { PATH: process.env['PATH'] ?? '', NODE_ENV: 'production' };
 
 /**
- * A folder with a capsule and a home of its own. By default the capsule waits for messages and answers each with `done`.
- * @typedef {{ manifestPath: string, env: Record<string, string>, remove(): Promise<void> }} Workspace
- * @param {{ manifest: string, script: string }} capsule
+ * A folder of its own that is a home as well, empty.
+ * @typedef {{ folder: string, env: Record<string, string>, remove: () => Promise<void> }} Home
+ * @returns {Promise<Home>}
+ */
+export async function createHome() {
+  const folder = await mkdtemp(join(tmpdir(), 'svc-bench-'));
+  const remove = () => rm(folder, { recursive: true, force: true });
+  return { folder, env: { ...environment, HOME: folder }, remove };
+}
+
+/**
+ * A home with a capsule, the command that runs it there and prints one line of JSON, and how it is spoken to. By default the capsule waits
+ * for messages and answers each with `done`.
+ * @typedef {Home & { command: readonly string[], dialect: import('./dialects.mjs').Dialect }} Workspace
+ * @param {{ manifest: string, script?: string }} capsule
  * @returns {Promise<Workspace>}
  */
 export async function createWorkspace({ manifest, script } = waiting) {
-  const folder = await mkdtemp(join(tmpdir(), 'svc-bench-'));
-  await writeFile(join(folder, 'svc.yaml'), manifest);
-  await writeFile(join(folder, 'script.yaml'), script);
-  return {
-    manifestPath: join(folder, 'svc.yaml'),
-    env: { ...environment, HOME: folder },
-    remove: () => rm(folder, { recursive: true, force: true }),
-  };
+  const home = await createHome();
+  await writeFile(join(home.folder, 'svc.yaml'), manifest);
+  if (script !== undefined) await writeFile(join(home.folder, 'script.yaml'), script);
+  return { ...home, command: [process.execPath, program, 'run', '--json', '--offline'], dialect: svcDialect };
 }
 
 /**
  * A running capsule, once it has said where it listens. `startedInMs` runs from the start of the process to that line.
- * @typedef {{ pid: number, port: number, startedInMs: number, stop(): Promise<void> }} Capsule
+ * @typedef {{ pid: number, port: number, dialect: import('./dialects.mjs').Dialect, startedInMs: number, stop(): Promise<void> }} Capsule
  * @param {Workspace} workspace
  * @returns {Promise<Capsule>}
  */
-export async function startCapsule(workspace) {
+export async function startCapsule({ folder, env, command: [file = '', ...args], dialect }) {
   const began = performance.now();
-  const child = spawn(process.execPath, [program, 'run', '--json', '--offline', '--manifest', workspace.manifestPath], {
-    env: workspace.env,
-    stdio: ['ignore', 'pipe', 'pipe'],
-  });
+  const child = spawn(file, args, { cwd: folder, env, stdio: ['ignore', 'pipe', 'pipe'] });
   const line = await firstLine(child);
   const startedInMs = performance.now() - began;
   const { url, pid } = JSON.parse(line);
-  return { pid, port: Number(url.split(':').at(-1)), startedInMs, stop: () => end(child) };
+  return { pid, port: Number(url.split(':').at(-1)), dialect, startedInMs, stop: () => end(child) };
 }
 
 /**

@@ -21,11 +21,19 @@ export async function processorMs(pid) {
       return Number(times.split(' ')[0] ?? 0) / 1e6 + below.reduce((sum, ms) => sum + ms, 0);
     }),
   );
+  return taken.reduce((sum, ms) => sum + ms, 0) + (await waitedMs(pid));
+}
+
+/**
+ * Returns the time of all that a process has waited for.
+ * @param {number} pid
+ * @returns {Promise<number>} In milliseconds.
+ */
+export async function waitedMs(pid) {
   const stat = await readFile(`/proc/${pid}/stat`, 'utf8').catch(() => ') ');
   const [waitedUser = '0', waitedSystem = '0'] = stat
     .slice(stat.lastIndexOf(')') + 2)
     .split(' ')
     .slice(13, 15);
-  const waited = (Number(waitedUser) + Number(waitedSystem)) * tickMs;
-  return taken.reduce((sum, ms) => sum + ms, 0) + waited;
+  return (Number(waitedUser) + Number(waitedSystem)) * tickMs;
 }

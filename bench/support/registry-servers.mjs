@@ -2,14 +2,14 @@
 // Starts the registry, and the one of another project that it is compared with.
 import { spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { writeFile } from 'node:fs/promises';
 import { createServer } from 'node:net';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 
-import { end, environment } from './capsule.mjs';
+import { createHome, end } from './capsule.mjs';
+import { pathWithSystem } from './debian-package.mjs';
 
 const registry = fileURLToPath(new URL('../../bin/svc-registry.cjs', import.meta.url));
 const verdaccio = fileURLToPath(new URL('../node_modules/verdaccio/bin/verdaccio', import.meta.url));
@@ -86,9 +86,6 @@ export async function startNginx(archive) {
   return { ...server, downloadRequest: () => head('GET /archive.zip', []) };
 }
 
-/** Where Debian has its servers is often not on the path of a user. */
-const pathWithSystem = `${environment.PATH}:/usr/sbin`;
-
 /** @param {Place} place */
 function nginxConfig({ folder, port }) {
   // Started by root, it would give up its rights, and with them the temporary folder.
@@ -162,13 +159,13 @@ function packageDocument(version, archive) {
  * @param {(place: Place) => Program | Promise<Program>} program
  */
 async function startServer(program) {
-  const folder = await mkdtemp(join(tmpdir(), 'svc-bench-registry-'));
+  const { folder, env: home, remove } = await createHome();
   const port = await freePort();
   const { command, env } = await program({ folder, port });
   const [name, ...args] = command;
   // A registry writes a line for each request, here to nobody; nginx writes none.
   const child = spawn(name, args, {
-    env: { ...environment, HOME: folder, ...env },
+    env: { ...home, ...env },
     stdio: ['ignore', 'ignore', 'pipe'],
   });
   let said = '';
@@ -176,13 +173,13 @@ async function startServer(program) {
   child.stderr.setEncoding('utf8').on('data', (chunk) => (said += chunk));
   const stop = async () => {
     await end(child);
-    await rm(folder, { recursive: true, force: true });
+    await remove();
   };
   try {
     await answers(port, () => child.exitCode !== null || child.pid === undefined);
   } catch (error) {
     if (child.pid !== undefined) await end(child);
-    await rm(folder, { recursive: true, force: true });
+    await remove();
     throw new Error(`${command.slice(0, 2).join(' ')} does not start: ${said.trim()}`, { cause: error });
   }
   if (child.pid === undefined) throw new Error('the registry has no process');

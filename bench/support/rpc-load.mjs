@@ -1,5 +1,5 @@
 // @ts-check
-// Requests of JSON-RPC: their bytes, one of them, and as many as a server answers on 64 connections.
+// Asks capsules: gives them a task, and as many requests as they answer on 64 connections.
 import { execFile } from 'node:child_process';
 import { setTimeout as delay } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
@@ -10,43 +10,20 @@ import { environment } from './capsule.mjs';
 const client = fileURLToPath(new URL('load-client.mjs', import.meta.url));
 const load = { connections: 64, warmUpMs: 300, measureMs: 1200 };
 
-/**
- * @param {string} method
- * @param {unknown} params
- */
-export function rpc(method, params) {
-  return JSON.stringify({ jsonrpc: '2.0', id: 1, method, params });
-}
-
-/**
- * A request as it goes over the wire.
- * @param {{ path?: string, host?: string, headers?: readonly string[] }} head `headers` are whole lines.
- * @param {string} body
- */
-export function postBytes({ path = '/', host = '127.0.0.1', headers = [] }, body) {
-  return [
-    `POST ${path} HTTP/1.1`,
-    `Host: ${host}`,
-    ...headers,
-    'Content-Type: application/json',
-    `Content-Length: ${Buffer.byteLength(body)}`,
-    '',
-    body,
-  ].join('\r\n');
-}
+/** @typedef {Pick<import('./capsule.mjs').Capsule, 'port' | 'dialect'>} Asked */
 
 /**
  * Gives the capsule a task and waits for its end; the question and the answer are then the same for ever.
- * @param {number} port
+ * @param {Asked} capsule
  */
-export async function completedTask(port) {
-  const id = await sendTask(port);
-  const requestBody = rpc('tasks/get', { id });
+export async function completedTask(capsule) {
+  const id = await sendTask(capsule);
+  const requestBody = capsule.dialect.get(id);
   for (let attempt = 0; attempt < 200; attempt += 1) {
-    const responseBody = await post(port, requestBody);
-    const { state } = JSON.parse(responseBody).result.status;
-    if (state === 'completed') return { id, requestBody, responseBody };
-    if (state === 'failed') throw new Error(`the task failed: ${responseBody}`);
+    const responseBody = await post(capsule, requestBody);
+    const { state } = capsule.dialect.taskOf(JSON.parse(responseBody).result).status;
+    if (/completed$/i.test(state)) return { id, requestBody, responseBody };
+    if (/failed$/i.test(state)) throw new Error(`the task failed: ${responseBody}`);
     await delay(50);
   }
   throw new Error('the task did not end');
@@ -54,27 +31,26 @@ export async function completedTask(port) {
 
 /**
  * Gives the capsule a task, which begins.
- * @param {number} port
+ * @param {Asked} capsule
  * @returns {Promise<string>} Its id.
  */
-export async function sendTask(port) {
-  const parts = [{ text: 'say done' }];
-  const messageId = `m${(messages += 1)}`;
-  return JSON.parse(await post(port, rpc('message/send', { message: { messageId, role: 'user', parts } }))).result.id;
+export async function sendTask(capsule) {
+  const message = { messageId: `m${(messages += 1)}`, parts: [{ text: 'say done' }] };
+  const answer = await post(capsule, capsule.dialect.send(message));
+  const { result } = JSON.parse(answer);
+  if (result === undefined) throw new Error(`the task was refused: ${answer}`);
+  return capsule.dialect.taskOf(result).id;
 }
 
 let messages = 0;
 
 /**
- * @param {number} port
+ * @param {Asked} capsule
  * @param {string} body
  */
-async function post(port, body) {
-  const response = await fetch(`http://127.0.0.1:${port}/`, {
-    method: 'POST',
-    headers: { 'content-type': 'application/json' },
-    body,
-  });
+async function post({ port, dialect }, body) {
+  const headers = { 'content-type': 'application/json', ...dialect.headers };
+  const response = await fetch(`http://127.0.0.1:${port}/`, { method: 'POST', headers, body });
   return response.text();
 }
 

@@ -5,7 +5,7 @@ import { fileURLToPath } from 'node:url';
 
 import { bundleSubject } from './bundle.mjs';
 import { end, environment } from './capsule.mjs';
-import { postBytes, rpc } from './rpc-load.mjs';
+import { svcDialect } from './dialects.mjs';
 import { openWatchers } from './sse-client.mjs';
 
 /**
@@ -14,17 +14,11 @@ import { openWatchers } from './sse-client.mjs';
  * @typedef {{ request: string, port: number, order(order: import('./producer.mjs').Order): Promise<void>, stop(): Promise<void> }} StreamServer
  */
 
-/** Asks for nothing that was published before: every round counts from its own first frame. */
-export const watchRequest = postBytes(
-  { headers: ['Accept: text/event-stream', 'Last-Event-ID: 18446744073709551615'] },
-  rpc('stream/watch', {}),
-);
-
 /** The product: its event stream behind its listener. */
 export async function startSvcStream() {
   const subject = await bundleSubject('stream-subject.ts');
   try {
-    return await startStreamServer(subject.path, watchRequest);
+    return await startStreamServer(subject.path, svcDialect.watch);
   } finally {
     await subject.remove();
   }
@@ -32,7 +26,7 @@ export async function startSvcStream() {
 
 /** The floor: plain sockets, the same bytes. */
 export function startNetBroadcast() {
-  return startStreamServer(fileURLToPath(new URL('net-broadcast.mjs', import.meta.url)), watchRequest);
+  return startStreamServer(fileURLToPath(new URL('net-broadcast.mjs', import.meta.url)), svcDialect.watch);
 }
 
 /**
