@@ -34,7 +34,7 @@ exports.openInHome = (home, name) => {
  */
 exports.keep = ({ cacheFile, kept, level, main, parts }) => {
   try {
-    const code = encoded({ kept, level, main: main ?? kept.readMain(), parts });
+    const code = encoded({ kept, level, main: main ?? kept.main(), parts });
     try {
       // Whatever the mask, others may not write what they all run.
       write(cacheFile, code, 0o644);

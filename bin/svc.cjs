@@ -6,8 +6,10 @@ const { openSync, readFileSync, readSync, realpathSync } = require('node:fs');
 const path = require('node:path');
 const { Script } = require('node:vm');
 
-/** What was compiled of the bundle before the cache was made: by a command, by a start, by a session from its start to its end. */
-const [byCommand, byStart, bySession] = [1, 2, 3];
+/** What had run of the bundle before its code was kept. */
+const [byCommand, byStart] = [1, 2];
+/** The part that is the bundle's code after a session: a fifth more, which a start that waits for its first task does not read. */
+const sessionCode = 'session';
 /** V8 forgets what has long not run. */
 const youngMs = 60_000;
 /** Of the index of a cache and the code of a bundle: twenty times what they have. */
@@ -28,21 +30,28 @@ function runProgram(name) {
   const cacheName = `${bundle}.${build}.${process.version}-${process.arch}`;
   let cacheFile = `${cacheName}.cache`;
 
+  // A guess: a wrong one is slower, nothing else.
+  const runsTask = process.argv.some((word) => /^--task|\s/.test(word));
   let kept = keptCode();
-  let script = compiled(kept?.main);
+  let code = keptMain();
+  let script = compiled();
   if (script.cachedDataRejected) {
     // It was made under other flags of the engine; those of this process have a cache of their own.
     cacheFile = `${cacheName}.${flagsOf(new Script('').createCachedData()).toString(16)}.cache`;
     kept = keptCode();
-    if (kept !== null) script = compiled(kept.main);
-    if (script.cachedDataRejected) kept = null;
+    code = keptMain();
+    if (code !== undefined) script = compiled();
   }
-  let level = kept?.index.level ?? 0;
-  let flags = kept === null ? null : flagsOf(kept.main);
-  if (kept !== null) kept.main = null;
+  if (code === undefined || script.cachedDataRejected) kept = null;
+  let flags = kept === null ? null : flagsOf(code);
+  code = undefined;
 
-  function compiled(data) {
-    return new Script(source, { filename: bundle, ...(data === undefined ? {} : { cachedData: data }) });
+  function compiled() {
+    return new Script(source, { filename: bundle, ...(code === undefined ? {} : { cachedData: code }) });
+  }
+
+  function keptMain() {
+    return (runsTask ? kept?.part(sessionCode, build) : undefined) ?? kept?.main();
   }
 
   function keptCode() {
@@ -97,27 +106,32 @@ function runProgram(name) {
     };
   }
 
-  /** Keeps what is compiled by now. `made` says what has run of the bundle; what is kept of a bundle that has run further stays. */
-  function keepCode(made) {
-    const main = made > level ? script.createCachedData() : null;
+  let isStarted = false;
+
+  /** Keeps what is compiled by now, `made` being what has run of the bundle; with 0, of other files alone. */
+  function keepCode(made, hasEnded = false) {
+    const isNew = made > (kept?.index.level ?? 0);
+    const ofSession = hasEnded && isStarted && runsTask && kept?.index.parts[sessionCode] === undefined;
+    const main = isNew || ofSession ? script.createCachedData() : null;
     const parts = [...fresh].map(([file, [hash, own]]) => [file, hash, own.createCachedData()]);
-    const any = main ?? parts[0]?.[2];
+    if (ofSession) parts.push([sessionCode, build, main]);
+    const any = parts[0]?.[2] ?? main;
     // A component may have set a flag of the engine meanwhile, and V8 rejects what was compiled under other flags.
-    if (any === undefined || (flags !== null && flagsOf(any) !== flags)) return;
-    require('./code-cache.cjs').keep({ cacheFile, kept, level: Math.max(made, level), main, parts });
-    level = Math.max(made, level);
+    if (any === null || (flags !== null && flagsOf(any) !== flags)) return;
+    const level = Math.max(made, kept?.index.level ?? 0);
+    require('./code-cache.cjs').keep({ cacheFile, kept, level, main: isNew ? main : null, parts });
+    kept = keptCode();
     flags = flagsOf(any);
   }
 
-  let isStarted = false;
   const onStarted = () => {
     isStarted = true;
-    if (level < byStart) keepCode(byStart);
+    if ((kept?.index.level ?? 0) < byStart) keepCode(byStart);
   };
   process.on('exit', () => {
-    const made = isStarted ? bySession : byCommand;
-    if (fresh.size > 0 || (made > level && performance.now() < youngMs))
-      keepCode(performance.now() < youngMs ? made : 0);
+    const isYoung = performance.now() < youngMs;
+    if (isYoung) keepCode(isStarted ? byStart : byCommand, true);
+    else if (fresh.size > 0) keepCode(0);
   });
 
   // The files that are read when first needed require this one: they are to find it as it runs here. `require('node:module')` has the same
@@ -154,18 +168,15 @@ function keptIn(open) {
   const [ofIndex, ofMain] = (read(0, 20)?.latin1Slice() ?? '').split(' ').map(Number);
   if (!(ofIndex > 0 && ofMain > 0 && ofIndex + ofMain < maxBytes)) return null;
   const begin = 20 + ofIndex;
-  const first = read(20, ofIndex + ofMain);
-  if (first === undefined) return null;
   let index;
   try {
-    index = JSON.parse(first.latin1Slice(0, ofIndex));
+    index = JSON.parse(read(20, ofIndex).latin1Slice());
   } catch {
     return null;
   }
   return {
     index,
-    main: first.subarray(ofIndex),
-    readMain: () => read(begin, ofMain),
+    main: () => read(begin, ofMain),
     part(file, hash) {
       const [of, from, length] = index.parts[file] ?? [];
       return of === hash ? read(begin + from, length) : undefined;

@@ -7,7 +7,7 @@ import type { Usage } from './model/driver-notes.ts';
 import type { SessionActivity } from './task/activity.ts';
 import type { EventStream } from './stream/event-stream.ts';
 import type { TaskBoard } from './loop/task-board.ts';
-import { runTask, type TaskRunnerDeps } from './loop/task-runner.ts';
+import type { TaskRunnerDeps } from './loop/task-runner.ts';
 import type { Task } from './task/task.ts';
 
 /** What `status:` says (D1 "Process outcome", docs/protocol.md "The end of a session"). */
@@ -104,6 +104,7 @@ export class Session {
 
   async #run(task: Task): Promise<void> {
     try {
+      const { runTask } = await import('./loop/task-runner.ts');
       const { trapped } = await runTask(task, this.#runner);
       this.#componentTrapped ||= trapped;
     } catch (error) {
