@@ -1,7 +1,9 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 
+import { ShownTerminal } from '../../../../test/support/shown-terminal.ts';
 import { QuotedRows } from './quoted-rows.ts';
+import { Shown } from './shown.ts';
 import { terminalOf, widthOf } from './terminal-kind.ts';
 
 const terminal = terminalOf({ TERM: 'xterm', LANG: 'C.UTF-8' });
@@ -10,7 +12,46 @@ const text = fc.string({
   maxLength: 60,
 });
 
+/**
+ * The rows that are not the text, character for character: only blanks where a row or a line ends are not shown, a tab is four blanks, and a first word that
+ * is deeper indented than there is room for stands further left.
+ */
+function unlike(rows: readonly string[], written: string, room: number): readonly string[] {
+  const lines = written.replaceAll('\t', '    ').split('\n');
+  if (lines.at(-1)?.trim() === '') lines.pop();
+  const left = [...rows];
+  const wrong: string[] = [];
+  for (const line of lines) {
+    const indent = line.length - line.trimStart().length;
+    let rest = line.trimStart();
+    for (let isFirst = true; isFirst || (rest !== '' && wrong.length === 0); isFirst = false) {
+      const row = left.shift()?.slice(2) ?? 'no row';
+      const shown = row.trimStart();
+      const [word = ''] = rest.split(' ', 1);
+      const fits = word !== '' && indent + widthOf(word) <= room;
+      const before = row.length - shown.length;
+      const isIndented = isFirst ? (fits ? before === indent : before <= indent) : before === 0;
+      if (!isIndented || !rest.startsWith(shown)) wrong.push(row);
+      rest = rest.slice(shown.length).trimStart();
+    }
+  }
+  return [...wrong, ...left];
+}
+
 describe('QuotedRows', () => {
+  it('shows on a terminal the text that was written, character for character', async () => {
+    await fc.assert(
+      fc.asyncProperty(fc.array(text, { maxLength: 8 }), fc.integer({ min: 20, max: 40 }), async (pieces, columns) => {
+        const shown = new ShownTerminal(columns);
+        const rows = new QuotedRows(terminal, () => columns);
+        const laidOut = [...pieces.map((piece) => rows.push(piece)), rows.end()].join('');
+        shown.output.write(Shown.cleaned(laidOut.replaceAll('\n', '\r\n'), 'laid out'));
+        expect(unlike(await shown.rows(), pieces.join(''), columns - 2)).toEqual([]);
+      }),
+      { examples: [[['blank at the end \n', 'of a line'], 40]] },
+    );
+  });
+
   it('lays out a text alike in whatever pieces it comes, each row behind the gutter and none too wide', () => {
     fc.assert(
       fc.property(fc.array(text, { maxLength: 8 }), fc.integer({ min: 8, max: 40 }), (pieces, columns) => {

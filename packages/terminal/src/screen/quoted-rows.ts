@@ -75,6 +75,7 @@ export class QuotedRows {
       } else if (first === '\n') {
         shown += `${this.#endWord()}${this.#beginRow()}\n`;
         this.#wide = null;
+        this.#blanks = 0;
         at += 1;
       } else if (first === ' ' || first === '\t') {
         shown += this.#blank(first === ' ' ? 1 : tabCells);

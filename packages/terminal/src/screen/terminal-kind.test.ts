@@ -9,6 +9,7 @@ describe('a row of svc on a terminal', () => {
     ['0123456789 the end', 10, '0123456789\n  the end'],
     ['one two three four', 13, 'one two three\n  four'],
     ['one two three four', 12, 'one two\n  three four'],
+    ['one two   three  four', 7, 'one two\n  three\n  four'],
   ])('with %j loses no word and joins none in %i columns', (row, columns, rows) => {
     expect(terminal.wrapped(row, columns)).toBe(rows);
   });
