@@ -43,7 +43,11 @@ describe('svc watch', () => {
     const { code, stdout, stderr } = await watched(
       `${ack}${later}event: blank\ndata: no JSON\n\n${text('4', 't', 'Hello')}${closed}`,
     );
-    expect({ code, stdout, stderr }).toEqual({ code: 0, stdout: 'Hello\n', stderr: 'the capsule closed its stream\n' });
+    expect({ code, stdout, stderr }).toEqual({
+      code: 0,
+      stdout: '| Hello\n',
+      stderr: 'the capsule closed its stream\n',
+    });
   });
 
   it('passes over keys it does not know, at any depth [D1-TOL-02, D1-VER-03]', async () => {
@@ -51,14 +55,14 @@ describe('svc watch', () => {
     const status = `id: 1\nevent: status\ndata: {${more},"id":"t","status":{${more},"state":"working","message":"on"},"final":false}\n\n`;
     const said = `id: 2\nevent: text\ndata: {${more},"id":"t","text":"Hello","final":true}\n\n`;
     const { code, stdout } = await watched(`${ack.replace('{', `{${more},`)}${status}${said}${closed}`);
-    expect({ code, stdout }).toEqual({ code: 0, stdout: '[working] on\nHello\n' });
+    expect({ code, stdout }).toEqual({ code: 0, stdout: '[working] on\n| Hello\n' });
   });
 
   it('passes over comment lines, between frames and in them [D1-TOL-03]', async () => {
     const { code, stdout } = await watched(
       `${ack}:heartbeat\n\n: event: text\n:data: {"text":"no"}\n\nid: 1\n:heartbeat\nevent: text\n:\ndata: {"id":"t","text":"Hello","final":true}\n\n${closed}`,
     );
-    expect({ code, stdout }).toEqual({ code: 0, stdout: 'Hello\n' });
+    expect({ code, stdout }).toEqual({ code: 0, stdout: '| Hello\n' });
   });
 
   it('takes ids for labels: neither a jump nor a fall is a loss, and a repeat is another frame [D1-ID-13]', async () => {
@@ -71,7 +75,7 @@ describe('svc watch', () => {
       ['0', 'two'],
     ].map(([id = '', task = ''], index) => text(id, task, `line ${index}`));
     const { code, stdout, stderr } = await watched(`${ack}${frames.join('')}${closed}`);
-    expect({ code, stdout }).toEqual({ code: 0, stdout: frames.map((_, index) => `line ${index}\n`).join('') });
+    expect({ code, stdout }).toEqual({ code: 0, stdout: frames.map((_, index) => `| line ${index}\n`).join('') });
     expect(stderr).toBe('the capsule closed its stream\n');
   });
 
@@ -79,7 +83,7 @@ describe('svc watch', () => {
     const { code, stdout, stderr } = await watched(
       `${ack}event: gap\ndata: {"first_available_id":9}\n\n${text('9', 't', 'Hello')}${closed}`,
     );
-    expect({ code, stdout }).toEqual({ code: 0, stdout: 'Hello\n' });
+    expect({ code, stdout }).toEqual({ code: 0, stdout: '| Hello\n' });
     expect(stderr).toBe(
       'warning: earlier frames may be gone; the first available id is 9\nthe capsule closed its stream\n',
     );
@@ -104,7 +108,7 @@ describe('svc watch', () => {
     socket.end(`:heartbeat\n\n${text('2', 't', 'After')}${closed}`);
     expect(await watch.ended).toMatchObject({
       code: 0,
-      stdout: 'Before\nAfter\n',
+      stdout: '| Before\n| After\n',
       stderr: 'ten minutes have passed\nthe capsule closed its stream\n',
     });
   });

@@ -4,6 +4,7 @@ import { createServer } from 'node:http';
 import { type AddressInfo, connect, createServer as createTcpServer } from 'node:net';
 import { networkInterfaces } from 'node:os';
 import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 
 import { afterEach, describe, expect, it, onTestFinished } from 'vitest';
 
@@ -499,6 +500,22 @@ describe.skipIf(!hasPseudoTerminals())('svc "task" on a terminal (skipped withou
     const last = rows.filter((row) => row !== '');
     expect(last.at(-2)).toMatch(/^session: ses_/);
     expect(last.at(-1)).toBe('refused: ls (no class of this host holds commands)');
+  });
+
+  it('shows the answer once where tee writes it to the terminal, and all that the model said before', async () => {
+    const minute = fresh();
+    await minute.plays({ ...calls('ls', { command: '' }), text: ['I look first.'] });
+    const svc = fileURLToPath(new URL('../../bin/svc.cjs', import.meta.url));
+    const command = ['sh', '-c', '"$0" "$1" "what is this?" | tee answer', process.execPath, svc];
+    const terminal = new TerminalProcess(minute.workspace, [], {
+      env: { OLLAMA_HOST: minute.model?.endpoint ?? '', SVC_MODEL: 'ollama/qwen3:8b' },
+      command,
+    });
+    expect(await terminal.ended).toBe(0);
+    const { rows } = terminal.terminal;
+    expect(rows.filter((row) => row.includes('Done.'))).toEqual(['Done.']);
+    expect(rows).toContain('\u2502 I look first.');
+    expect(readFileSync(join(minute.folder, 'answer'), 'utf8')).toBe('Done.\n');
   });
 
   it('wants a task behind flags, and names the chat', async () => {

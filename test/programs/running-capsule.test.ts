@@ -62,7 +62,7 @@ describe('a running capsule', () => {
     const watched = await watch.ended;
     expect(watched.code).toBe(0);
     // A replay from 0 has no frame with id 0, which is the first turn's.
-    expect(watched.stdout).toBe('Done.\n[completed] session ended\n');
+    expect(watched.stdout).toBe('| Done.\n[completed] session ended\n');
     expect(watched.stderr).toBe('the capsule closed its stream\n');
     expect((await svc(workspace, ['ps'])).stderr).toBe('no capsule is running\n');
   });

@@ -74,7 +74,7 @@ describe('svc watch that is run again', () => {
     process.child.kill('SIGKILL');
     expect(await watch.ended).toMatchObject({
       code: 1,
-      stdout: 'Done.\n[completed] session ended\n',
+      stdout: '| Done.\n[completed] session ended\n',
       stderr: `error[E-IO-003]: the connection to ${line.url.replace('localhost', '127.0.0.1')} was lost; the last event id seen was 2\nhint: run the command again to reattach\n`,
     });
   });

@@ -59,7 +59,7 @@ describe('a watch connection that is lost', () => {
       expect(await watch.ended).toEqual({
         code: 1,
         signal: null,
-        stdout: sent.includes('Hello') ? 'Hello\n' : '',
+        stdout: sent.includes('Hello') ? '| Hello\n' : '',
         stderr: `error[E-IO-003]: the connection to ${capsule.address} was lost; ${seen}\nhint: run the command again to reattach\n`,
       });
       expect(capsule.clients).toBe(1);

@@ -60,8 +60,11 @@ describe('svc watch', () => {
   });
 
   it.each([
-    ['stateless', '[working] inference turn 1\nHello\n[sh failed] a\nb\n[completed] session ended\n'],
-    ['threaded', '[89abcdef working] inference turn 1\nHello\n[sh failed] a\nb\n[89abcdef completed] session ended\n'],
+    ['stateless', '[working] inference turn 1\n| Hello\n[sh failed] a\n| b\n[completed] session ended\n'],
+    [
+      'threaded',
+      '[89abcdef working] inference turn 1\n| Hello\n[sh failed] a\n| b\n[89abcdef completed] session ended\n',
+    ],
   ])(
     'shows a %s capsule to its end [D1-WATCH-03, D1-WATCH-04, D1-WATCH-05, D1-WATCH-06, D1-WATCH-07]',
     async (mode, stdout) => {
@@ -89,7 +92,7 @@ describe('svc watch', () => {
     socket.write(bytes.subarray(0, -2));
     await watch.printed(/inference turn 1\n/);
     socket.write(Buffer.concat([bytes.subarray(-2), Buffer.from(`b"${after}${frames.closed}`)]));
-    expect((await watch.ended).stdout).toBe('[working] inference turn 1\na\u{1F469}b\n');
+    expect((await watch.ended).stdout).toBe('[working] inference turn 1\n| a\u{1F469}b\n');
   });
 
   it('writes one JSON object a frame with --json, of every type, with ids and data as they came', async () => {
@@ -118,7 +121,7 @@ describe('svc watch', () => {
     socket.write(frames.artifact.replace('a\\nb', 'x'.repeat(20_000_000)) + frames.closed);
     const { code, stdout } = await watch.ended;
     expect(code).toBe(0);
-    expect(stdout === `${'ab'.repeat(100_000)}\n[sh failed] ${'x'.repeat(20_000_000)}\n`).toBe(true);
+    expect(stdout === `| ${'ab'.repeat(100_000)}\n[sh failed] ${'x'.repeat(20_000_000)}\n`).toBe(true);
   });
 
   it('ends without a word when nobody reads it any more', async () => {

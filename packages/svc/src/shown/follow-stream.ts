@@ -14,7 +14,6 @@ import { parseJsonText } from '@svc/protocol/json-text.ts';
 import { type ApproachedCapsule, doorOf } from '@svc/record/running/approach-capsule.ts';
 import { streamFaultOf } from '@svc/record/running/capsule-faults.ts';
 import type { Output } from '@svc/terminal/screen/output.ts';
-import { pageOf } from '@svc/terminal/screen/page.ts';
 import { joined, Shown, jsonText } from '@svc/terminal/screen/shown.ts';
 import { renderNotice, WatchView } from './watch-view.ts';
 
@@ -83,7 +82,7 @@ class Printer {
 
   constructor(output: WatchOutput, unread: AbortSignal) {
     this.#output = output;
-    this.#view = new WatchView(pageOf(output.stdout));
+    this.#view = new WatchView(output.stdout);
     this.#unread = unread;
   }
 

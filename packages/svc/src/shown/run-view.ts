@@ -17,10 +17,20 @@ import type { LiveRows } from '@svc/terminal/screen/live-screen.ts';
 import { eventsOf } from './activity-events.ts';
 import { logsCommandOf } from './cut-output.ts';
 import { inputRows } from './input-rows.ts';
-import type { ShownResult } from './session-event.ts';
+import type { SessionEvent, ShownResult } from './session-event.ts';
 import { SessionView } from './session-view.ts';
 
 const maxInputRows = 5;
+/** What shows that the text before it was not the answer. */
+const goesOn: ReadonlySet<SessionEvent['kind']> = new Set([
+  'said',
+  'task-started',
+  'turn',
+  'call',
+  'result',
+  'retry',
+  'question',
+]);
 
 /**
  * Shows the work of this process's session below what `svc run` prints. Where standard input is the terminal too, keys are read: a line answers the question
@@ -41,11 +51,14 @@ export class RunView {
   /** Tasks that came to no answer, by what they came to. */
   readonly #unanswered = { failed: 0, canceled: 0 };
   #endOutput = (): void => {};
+  /** The text that may be the answer; null where every text is shown. */
+  #held: SessionEvent[] | null;
 
-  /** `readsKeys` is false where standard input is for something else. */
-  constructor(context: CommandContext, readsKeys: boolean) {
+  /** `readsKeys` is false where standard input is for something else. With `isAnswerElsewhere` the last text of the model is not shown here. */
+  constructor(context: CommandContext, readsKeys: boolean, isAnswerElsewhere = false) {
     this.#context = context;
     this.#readsKeys = readsKeys;
+    this.#held = isAnswerElsewhere ? [] : null;
   }
 
   /** Called once the capsule listens. */
@@ -99,10 +112,19 @@ export class RunView {
   }
 
   note(activity: Activity, isReasonTold = true): void {
-    for (const event of eventsOf(activity, isReasonTold)) this.#view?.show(event);
+    for (const event of eventsOf(activity, isReasonTold)) this.#show(event);
     if (activity.kind !== 'task-settled') return;
     const { state } = activity.task;
     if (state === 'failed' || state === 'canceled') this.#unanswered[state] += 1;
+  }
+
+  #show(event: SessionEvent): void {
+    if (this.#held !== null && (event.kind === 'text' || event.kind === 'text-ended')) {
+      this.#held.push(event);
+      return;
+    }
+    if (goesOn.has(event.kind)) for (const held of this.#held?.splice(0) ?? []) this.#view?.show(held);
+    this.#view?.show(event);
   }
 
   /** Rows of `svc`, between those of the session once it is shown. */

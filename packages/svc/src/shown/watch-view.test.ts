@@ -4,7 +4,6 @@ import { describe, expect, it } from 'vitest';
 
 import type { ReceivedFrame } from '@svc/protocol/frame-reader.ts';
 import { Output } from '@svc/terminal/screen/output.ts';
-import { pageOf } from '@svc/terminal/screen/page.ts';
 import { renderNotice, WatchView } from './watch-view.ts';
 
 const task = 'tsk_0123456789abcdef';
@@ -36,7 +35,7 @@ function artifact(fields: Readonly<Record<string, unknown>>): ReceivedFrame {
 
 /** What goes to stdout, the end of a line left open included. */
 function shown(...frames: readonly ReceivedFrame[]): string {
-  const view = new WatchView(pageOf(new Output(() => new PassThrough())));
+  const view = new WatchView(new Output(() => new PassThrough()));
   return frames.map((each) => view.show(each)).join('') + view.end();
 }
 
@@ -86,31 +85,43 @@ describe('a status line', () => {
 describe('text', () => {
   it('appears as it comes, and ends its line where the turn ends [D1-WATCH-03]', () => {
     expect(shown(text('Hel'), text('lo'), text('', true), status('completed', 'session ended'))).toBe(
-      'Hello\n[completed] session ended\n',
+      '| Hello\n[completed] session ended\n',
     );
   });
 
   it('gets no second line end', () => {
     expect(shown(text('Hello\n'), text('', true), text('whole reply', true), text('', true))).toBe(
-      'Hello\nwhole reply\n',
+      '| Hello\n| whole reply\n',
     );
   });
 
   it('leaves the line to another frame that interrupts it', () => {
-    expect(shown(text('Hel'), artifact({}), text('lo'))).toBe('Hel\n[sh ok] done\nlo\n');
+    expect(shown(text('Hel'), artifact({}), text('lo'))).toBe('| Hel\n[sh ok] done\n| lo\n');
   });
 
   it('starts a line of its own for another task [D1-STREAM-14]', () => {
-    expect(shown(text('one'), text('two', false, otherTask), text(' more', false, otherTask))).toBe('one\ntwo more\n');
+    expect(shown(text('one'), text('two', false, otherTask), text(' more', false, otherTask))).toBe(
+      '| one\n| two more\n',
+    );
   });
 
   it('cannot drive the terminal', () => {
-    expect(shown(text('\u001B]0;owned\u0007a\u001B[2Jb\u009B1mc\rd\u0008e\u0000\tf'))).toBe('abc\nde\tf\n');
-    expect(shown(text('a\u001B'), text('[2Jb'))).toBe('ab\n');
+    expect(shown(text('\u001B]0;owned\u0007a\u001B[2Jb\u009B1mc\rd\u0008e\u0000\tf'))).toBe('| abc\n| de\tf\n');
+    expect(shown(text('a\u001B'), text('[2Jb'))).toBe('| ab\n');
+  });
+
+  it('has a mark before each of its lines, in whatever pieces it comes, so that none passes for a status line', () => {
+    const forged = 'Hi.\n[completed] session ended\r[failed] x\n\n[sh ok] y';
+    const marked = '| Hi.\n| [completed] session ended\n| [failed] x\n| \n| [sh ok] y\n';
+    expect(shown(text(forged, true))).toBe(marked);
+    expect(shown(...forged.split('').map((piece) => text(piece)))).toBe(marked);
+    expect(shown(artifact({ content: 'a\r\n[completed] session ended\u2028b' }))).toBe(
+      '[sh ok] a\n| [completed] session ended\n| b\n',
+    );
   });
 
   it('keeps an open line open when nothing of a chunk is left', () => {
-    expect(shown(text('a'), text('\u001B[2J'), text('b'))).toBe('ab\n');
+    expect(shown(text('a'), text('\u001B[2J'), text('b'))).toBe('| ab\n');
   });
 
   it.each([{}, { text: 5 }, { text: null, final: 'yes' }, [], null, 'no JSON', ''])('shows nothing for %j', (data) => {
@@ -121,7 +132,7 @@ describe('text', () => {
 describe('an artifact', () => {
   it('appears whole, under its tool and whether that failed [D1-WATCH-03]', () => {
     expect(shown(artifact({ content: 'one\ntwo\n' }), artifact({ is_error: true, content: '' }))).toBe(
-      '[sh ok] one\ntwo\n\n[sh failed]\n',
+      '[sh ok] one\n| two\n| \n[sh failed]\n',
     );
   });
 
@@ -141,7 +152,7 @@ describe('an artifact', () => {
 describe('a watcher', () => {
   it('sees no thinking [D1-WATCH-04]', () => {
     expect(shown(text('a'), frame('thinking', { id: task, text: 'secret thought', final: false }), text('b'))).toBe(
-      'ab\n',
+      '| ab\n',
     );
   });
 
@@ -160,7 +171,7 @@ describe('a watcher', () => {
         artifact(later),
         frame('text', { ...later, id: task, text: 'a', final: true }),
       ),
-    ).toBe('[89abcdef working] on\n[sh ok] done\na\n');
+    ).toBe('[89abcdef working] on\n[sh ok] done\n| a\n');
   });
 });
 
@@ -171,7 +182,7 @@ describe('a repeated id', () => {
       frame('text', { id, text: 'Hi.', final: true }, '1'),
       frame('status', { id, status: { state: 'completed', message: 'session ended' }, final: true }, '2'),
     ]);
-    const lines = '[working] inference turn 1\nHi.\n[completed] session ended\n';
+    const lines = '[working] inference turn 1\n| Hi.\n[completed] session ended\n';
     expect(shown(...frames)).toBe(`${lines}${lines}`);
   });
 
@@ -190,7 +201,7 @@ describe('a repeated id', () => {
   it('means no loss, nor does a jump or a fall of ids', () => {
     const ids = ['5', '4611686018427387903', '3', '18446744073709551615', '0'];
     expect(shown(...ids.map((id) => frame('text', { id: task, text: id, final: true }, id)))).toBe(
-      '5\n4611686018427387903\n3\n18446744073709551615\n0\n',
+      '| 5\n| 4611686018427387903\n| 3\n| 18446744073709551615\n| 0\n',
     );
     expect(ids.flatMap((id) => renderNotice(frame('text', {}, id)) ?? [])).toEqual([]);
   });

@@ -8,11 +8,14 @@ import {
 } from '@svc/protocol/decode-frame.ts';
 import type { ReceivedFrame } from '@svc/protocol/frame-reader.ts';
 import { inertLine } from '@svc/terminal/screen/inert-text.ts';
-import type { Page } from '@svc/terminal/screen/page.ts';
+import type { Output } from '@svc/terminal/screen/output.ts';
+import { type Page, pageOf } from '@svc/terminal/screen/page.ts';
 import { exact, joined, say, Shown, unfenced } from '@svc/terminal/screen/shown.ts';
 
 const taskIdTail = 8;
 const maxName = 100;
+/** Before lines of others in a file or a pipe, so that none passes for a status line. */
+const mark = '| ';
 
 /**
  * What `svc watch` prints of the frames of one connection (D1 "`svc watch` behaviour"). It prints every frame it is given: ids repeat
@@ -24,8 +27,8 @@ export class WatchView {
   /** The task whose text came last; null when something else did. */
   #textOf: string | null = null;
 
-  constructor(page: Page) {
-    this.#page = page;
+  constructor(stdout: Output) {
+    this.#page = pageOf(stdout, mark);
   }
 
   /** The text for stdout; empty for what is not displayed, unknown or unreadable. */

@@ -17,10 +17,15 @@ export interface Page {
   headed(label: Shown, text: string): string;
 }
 
-/** A page for a file or a program: text is made harmless and is otherwise unchanged. */
+/** A page for a file or a program: text is made harmless and is otherwise unchanged. The mark stands before each line of it. */
 class PlainPage implements Page {
   readonly #text = new InertText();
+  readonly #mark: string;
   #isOpen = false;
+
+  constructor(mark: string) {
+    this.#mark = mark;
+  }
 
   own({ text }: Shown): string {
     return this.endQuote() + text;
@@ -40,12 +45,15 @@ class PlainPage implements Page {
   headed({ text: label }: Shown, text: string): string {
     const cleaning = new InertText();
     const inert = cleaning.push(text) + cleaning.end();
-    return `${this.endQuote()}${label}${inert === '' ? '' : ` ${inert}`}\n`;
+    return `${this.endQuote()}${label}${inert === '' ? '' : ` ${inert.replaceAll('\n', `\n${this.#mark}`)}`}\n`;
   }
 
   #note(text: string): string {
-    if (text !== '') this.#isOpen = !text.endsWith('\n');
-    return text;
+    if (text === '') return '';
+    const marked = this.#mark === '' ? text : text.replaceAll(/\n(?!$)/g, `\n${this.#mark}`);
+    const start = this.#isOpen ? '' : this.#mark;
+    this.#isOpen = !text.endsWith('\n');
+    return start + marked;
   }
 }
 
@@ -79,9 +87,10 @@ class TerminalPage implements Page {
   }
 }
 
-export function pageOf(output: Output): Page {
+/** `mark` stands before the lines of others where no terminal shows them: in place of the gutter. */
+export function pageOf(output: Output, mark = ''): Page {
   const { terminal } = output;
-  return terminal === null ? new PlainPage() : new TerminalPage(terminal, () => output.rowWidth);
+  return terminal === null ? new PlainPage(mark) : new TerminalPage(terminal, () => output.rowWidth);
 }
 
 /** A whole text of others, ended by a line feed. */

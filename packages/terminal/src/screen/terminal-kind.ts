@@ -55,7 +55,7 @@ function wrappedRow(
   };
   for (const [piece] of row.matchAll(pieces)) {
     const cells = piece.startsWith('\u001B') || piece === '\r' ? 0 : cellsOf(piece, !hasControls);
-    // Of the blanks where a row is broken, none goes to the next one.
+    // The next row begins with no blank of those where this one is broken.
     if (piece === ' ' && word === '' && shown.endsWith(`\n${hang}`)) continue;
     if (wide + cells > columns) {
       // The last word goes to the new row, unless it is as long as a row itself, or ends where the row does.

@@ -1,6 +1,6 @@
 /** Shows a task while it runs, and says at its end what it was refused. */
 
-import { writeFileSync } from 'node:fs';
+import { fstatSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 
 import type { RunningCapsule, Steering } from '@svc/capsule/launch/running-capsule.ts';
@@ -43,7 +43,14 @@ export const keptManifest = 'svc.yaml';
 export async function openCompanion(request: CompanionRequest): Promise<ScriptCompanion> {
   const { context, isWatched } = request;
   const view = isWatched && context.stderr.isTerminal ? await import('../../shown/run-view.ts') : null;
-  return new TaskCompanion(request, view && new view.RunView(context, true));
+  return new TaskCompanion(request, view && new view.RunView(context, true, isPiped(context)));
+}
+
+/** Whether a program gets standard output, such as `tee`, and may write it to the terminal. */
+function isPiped({ stdout }: CommandContext): boolean {
+  if (stdout.isTerminal) return false;
+  const place = fstatSync(1);
+  return place.isFIFO() || place.isSocket();
 }
 
 /** Goes along with one task. */
