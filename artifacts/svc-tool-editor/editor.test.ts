@@ -116,9 +116,19 @@ describe('patch', () => {
 
   it('replaces what occurs once, literally', () => {
     expect(patch('a\nb\nc\n', { old_text: 'b\n', new_text: '$&$1\n' })).toEqual([
-      'patched a.txt: 1 replacement at line 2',
+      'patched a.txt: 1 replacement at line 2, between\n1: a\n3: c',
       'a\n$&$1\nc\n',
     ]);
+  });
+
+  it.each([
+    ['1\n2\n3\nx\n5\n6\n7\n', 'x', 'y\nz', 'at line 4, between\n2: 2\n3: 3\n6: 5\n7: 6'],
+    ['1\n2\n3\nx\n5\n6\n7\n', '3\nx\n', '', 'at line 3, between\n1: 1\n2: 2\n3: 5\n4: 6'],
+    [`a\r\nx\r\n${'b'.repeat(1000)}`, 'x\r\n', 'y\r\n', `at line 2, between\n1: a\n3: ${'b'.repeat(200)}`],
+    ['ab\n', 'a', 'c', 'at line 1'],
+    ['x\n\n\n', 'x', 'y', 'at line 1, between\n2: \n3: '],
+  ])('in %j shows the two lines on each side of what replaced %j', (text, old_text, new_text, where) => {
+    expect(patch(text, { old_text, new_text })[0]).toBe(`patched a.txt: 1 replacement ${where}`);
   });
 
   it('keeps a byte order mark', () => {

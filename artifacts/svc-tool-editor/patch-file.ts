@@ -7,6 +7,9 @@ import { readText } from './text-file.ts';
 import { checkTarget, encoded, maxWrite } from './write-file.ts';
 
 const maxLinesNamed = 10;
+/** Lines of the file that are shown on each side of a replacement, and limit for each. */
+const linesAround = 2;
+const maxLine = 200;
 
 /** `patch`: one exact piece of text is replaced, or with `all` each of its occurrences. */
 export function patchFile(tree: FileTree, args: EditArguments): ToolOutput {
@@ -27,7 +30,28 @@ export function patchFile(tree: FileTree, args: EditArguments): ToolOutput {
     );
   }
   tree.replace(path, encoded(pieces.join(newText)));
-  return passed(`patched ${path}: ${matches === 1 ? '1 replacement' : `${matches} replacements`} ${atLines(lines)}`);
+  const done = `patched ${path}: ${matches === 1 ? '1 replacement' : `${matches} replacements`} ${atLines(lines)}`;
+  const around = matches === 1 ? aroundMatch(pieces, oldText, newText) : [];
+  return passed(around.length === 0 ? done : [`${done}, between`, ...around].join('\n'));
+}
+
+/** The whole lines before and after the one match, as they are numbered now. */
+function aroundMatch(
+  [before = '', after = '']: readonly string[],
+  oldText: string,
+  newText: string,
+): readonly string[] {
+  const above = before.split('\n');
+  const first = Math.max(0, above.length - 1 - linesAround);
+  const numbered = (line: string, number: number): string => `${number}: ${line.slice(0, maxLine).replace(/\r$/, '')}`;
+  const shown = above.slice(first, -1).map((line, index) => numbered(line, first + index + 1));
+  // The rest of the line in which the match ends stands in no line of its own.
+  const rest = oldText.endsWith('\n') ? 0 : 1;
+  const below = after.split('\n').slice(0, rest + linesAround + 1);
+  if (below.at(-1) === '') below.pop();
+  const ends = above.length + newText.split('\n').length - 1;
+  const last = below.slice(rest, rest + linesAround).map((line, index) => numbered(line, ends + rest + index));
+  return [...shown, ...last];
 }
 
 /** The line on which each match begins, in the text as it was. */

@@ -14,6 +14,7 @@ import { renderFailure } from '@svc/terminal/screen/render-failure.ts';
 import type { CommandContext } from '@svc/terminal/screen/command-context.ts';
 import { shownCall } from '../shown/call-rows.ts';
 import { cutOf, logsCommandOf } from '../shown/cut-output.ts';
+import { changedLines } from '../shown/line-changes.ts';
 import type { ChatSession, KeptResult } from './chat-session.ts';
 
 /** What commands act on. */
@@ -186,7 +187,10 @@ function showResult(rest: string, scope: CommandScope): void {
 }
 
 function showChange(rest: string, scope: CommandScope): void {
-  const changesOf = ({ result }: KeptResult): readonly string[] => shownCall(result.name, result).changes?.lines ?? [];
+  const changesOf = ({ result }: KeptResult): readonly string[] => {
+    const { changes } = shownCall(result.name, result);
+    return changes === null ? [] : changedLines(changes, result.content);
+  };
   const kept = resultNamed(rest, scope, {
     fits: (each) => changesOf(each).length > 0,
     none: 'no call has changed a file with the editor yet',

@@ -7,6 +7,7 @@ import { isShell } from '@svc/session/tools/shell-command.ts';
 import { exact } from '@svc/terminal/screen/shown.ts';
 import { inertLine } from '@svc/terminal/screen/inert-text.ts';
 import { widthOf, cutToWidth, cellsOf } from '@svc/terminal/screen/terminal-kind.ts';
+import { changedLines, type LineChanges, lineChanges } from './line-changes.ts';
 import type { ShownInput, ShownResult } from './session-event.ts';
 import { cutOf, type CutOutput, isNotice } from './cut-output.ts';
 
@@ -142,7 +143,7 @@ const nothing: CallBody = { lines: [], more: 0, isMoreBefore: false, cut: null, 
  */
 export function callBody({ mark, changes }: ShownCall, result: ShownResult, written: WrittenLines = null): CallBody {
   const hasFailed = result.isError || result.isRefused;
-  if (changes !== null && !hasFailed) return firstOf(changes.lines, maxChangedLines);
+  if (changes !== null && !hasFailed) return firstOf(changedLines(changes, result.content), maxChangedLines);
   if (mark === '$') return outputBody(result, written);
   if (!hasFailed) return nothing;
   return firstOf(
@@ -192,29 +193,4 @@ const emptySection = /^std(?:out|err): \(empty\)$/;
 function outputLines(content: string): string[] {
   const lines = linesOf(content.replace(answered, ''));
   return lines.filter((line) => !emptySection.test(line) && line !== 'stdout:' && line !== 'stderr:');
-}
-
-interface LineChanges {
-  readonly added: number;
-  readonly removed: number;
-  /** `- ` and `+ ` before each line; none of a text that is new as a whole. */
-  readonly lines: readonly string[];
-}
-
-/** The lines between the start and the end that both texts share. An empty `before` is a text that was not there. */
-function lineChanges(before: string, after: string): LineChanges {
-  const [old, now] = [fileLines(before), fileLines(after)];
-  if (before === '') return { added: now.length, removed: 0, lines: [] };
-  let start = 0;
-  while (start < old.length && start < now.length && old[start] === now[start]) start += 1;
-  let end = 0;
-  while (end < old.length - start && end < now.length - start && old.at(-1 - end) === now.at(-1 - end)) end += 1;
-  const removed = old.slice(start, old.length - end);
-  const added = now.slice(start, now.length - end);
-  const lines = [...removed.map((line) => `- ${line}`), ...added.map((line) => `+ ${line}`)];
-  return { added: added.length, removed: removed.length, lines };
-}
-
-function fileLines(text: string): string[] {
-  return text === '' ? [] : linesOf(text);
 }
