@@ -89,37 +89,6 @@ describe('SessionView', () => {
     ]);
   });
 
-  it('numbers the lines of a patch as its answer says, with two unchanged ones on each side', async () => {
-    const input = { command: 'patch', path: 'src/a.ts', old_text: 'a\nb\nc\nd\n', new_text: 'a\nB\nB2\nc\nd\n' };
-    const content = 'patched src/a.ts: 1 replacement at line 9, between\n7: y\n8: z\n14: e\n15: f';
-    const shown = await rowsAfter([result({ name: 'svc-tool-editor', input, exitCode: null, content })]);
-    expect(shown.slice(1)).toEqual([
-      '│  8   z',
-      '│  9   a',
-      '│ 10 - b',
-      '│ 10 + B',
-      '│ 11 + B2',
-      '│ 12   c',
-      '│ 13   d',
-    ]);
-  });
-
-  it('shows a patch of many places once, and names the others', async () => {
-    const input = { command: 'patch', path: 'a', old_text: 'x', new_text: 'y', all: true };
-    const content = 'patched a: 3 replacements at lines 4, 5, 100';
-    const shown = await rowsAfter([result({ name: 'svc-tool-editor', input, exitCode: null, content })]);
-    expect(shown.slice(1)).toEqual(['│ 4 - x', '│ 4 + y', '│ the same at lines 5, 100']);
-  });
-
-  it('shows a change of a million lines, and the start of an answer that no editor gives', async () => {
-    const input = { command: 'patch', path: 'a', old_text: 'x\n'.repeat(1_000_000), new_text: 'y' };
-    const content = `patched a: 1 replacement at line 1, between\n${'1: \n'.repeat(100_000)}`;
-    const shown = await rowsAfter([result({ name: 'svc-tool-editor', input, exitCode: null, content })]);
-    expect(shown[0]).toMatch(/^~ a +\+1 -1000000 +12 ms$/);
-    expect(shown.slice(1, 3)).toEqual(['│       1 - x', '│       2 - x']);
-    expect(shown.at(-1)).toMatch(/^│ … [\d,.]+ ?[kM]? lines more$/);
-  });
-
   it('says in words that a call failed or was refused', async () => {
     const failed = result({
       name: 'web',
