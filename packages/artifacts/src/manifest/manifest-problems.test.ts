@@ -113,6 +113,18 @@ describe('a hint', () => {
     );
   });
 
+  it.each([
+    ['doors: { push: { allow: [{ host: a.example, privat: true }] } }', 'private'],
+    ['capabilities: { state: { stoer: notes } }', 'store'],
+  ])('names the key that was meant in a block that may also be something else: %s', (block, meant) => {
+    const { warnings } = loadCapsuleManifest({
+      file: 'svc.yaml',
+      text: `name: a\nversion: "1"\ninference: { transport: process, command: x }\n${block}\n`,
+      env: {},
+    });
+    expect(warnings.map(({ code, hint }) => [code, hint])).toEqual([['W-SEC-019', `did you mean ${meant}?`]]);
+  });
+
   it('says what is wrong with a command whose words are not all text', () => {
     const text = 'name: a\nversion: "1"\ninference: { transport: process, command: [true] }\n';
     expect(problemsOf(text).map(({ message, hint }) => [message, hint])).toEqual([

@@ -183,6 +183,7 @@ interface Definition {
   readonly in?: $ZodType;
   readonly getter?: () => $ZodType;
   readonly element?: $ZodType;
+  readonly options?: readonly $ZodType[];
   readonly shape?: Readonly<Record<string, $ZodType>>;
 }
 
@@ -197,10 +198,11 @@ function knownKeys(schema: $ZodType, path: KeyPath): readonly string[] {
   return Object.keys(definition.shape ?? {});
 }
 
-/** The definition below `optional`, `default`, `nullable`, `lazy` and the reading side of a pipe. */
+/** The definition below `optional`, `default`, `nullable`, `lazy`, the reading side of a pipe and the block of a union. */
 function unwrapped(schema: $ZodType): Definition {
   const definition: Definition = schema._zod.def;
-  const inner = definition.innerType ?? definition.in ?? definition.getter?.();
+  const block = definition.options?.find((option) => unwrapped(option).shape !== undefined);
+  const inner = definition.innerType ?? definition.in ?? definition.getter?.() ?? block;
   return inner === undefined ? definition : unwrapped(inner);
 }
 
