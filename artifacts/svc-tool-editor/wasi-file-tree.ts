@@ -29,7 +29,7 @@ export class WasiFileTree implements FileTree {
 
   stat(path: string): { readonly kind: EntryKind; readonly size: number } | null {
     const place = this.#locate(path);
-    if (place.path === '') return { kind: 'directory', size: 0 };
+    if (place.path === '' || this.#below(path).length > 0) return { kind: 'directory', size: 0 };
     try {
       const { type, size } = place.root.statAt(stay, place.path);
       return { kind: kindOf(type), size };
@@ -49,11 +49,15 @@ export class WasiFileTree implements FileTree {
 
   list(path: string, maxEntries: number): readonly TreeEntry[] {
     const { root, path: inside } = this.#locate(path);
-    return attempted(path, () => {
+    const given = this.#below(path);
+    const found = attempted(path, () => {
       if (inside === '') return readEntries(root, path, maxEntries);
+      if (given.length > 0 && !isReachable(root, inside)) return [];
       using directory = root.openAt(follow, inside, { directory: true }, { read: true });
       return readEntries(directory, path, maxEntries);
     });
+    const own = found.filter(({ name }) => !given.includes(name));
+    return [...own, ...given.map((name) => ({ name, kind: 'directory' as const }))];
   }
 
   makeDirectory(path: string): void {
@@ -87,6 +91,15 @@ export class WasiFileTree implements FileTree {
     return this.#preopens;
   }
 
+  /** The names in a directory that lead to preopened ones, whatever lies there itself. */
+  #below(path: string): readonly string[] {
+    const start = path === '' ? '' : `${path}/`;
+    const inside = this.#roots().flatMap(({ at }) =>
+      at !== '' && at.startsWith(start) ? [at.slice(start.length)] : [],
+    );
+    return [...new Set(inside.map((rest) => rest.split('/')[0] ?? rest))];
+  }
+
   #locate(path: string): Place {
     const preopen = this.#roots().find(({ at }) => at === '' || path === at || path.startsWith(`${at}/`));
     if (preopen !== undefined) {
@@ -107,6 +120,17 @@ function attempted<T>(path: string, step: () => T): T {
     return step();
   } catch (error) {
     throw faultOf(error, path);
+  }
+}
+
+/** A directory on the way to a preopened one may itself be missing or masked. */
+function isReachable(root: Descriptor, path: string): boolean {
+  try {
+    root.statAt(stay, path);
+    return true;
+  } catch (error) {
+    if (['no-entry', 'access'].includes(String(payloadOf(error)))) return false;
+    throw error;
   }
 }
 

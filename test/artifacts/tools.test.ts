@@ -96,6 +96,31 @@ describe('svc-tool-editor as it ships', () => {
     );
   });
 
+  it('finds what lies in directories that are given beside the first, whatever lies at their place', async () => {
+    symlinkSync(outside.path, folder.at('project'));
+    const project = new TestFolder();
+    project.write('cart.js', 'total\n');
+    await editor.close();
+    const given = ['/project', '/state/notes', '/.svc/home'];
+    editor = artifacts.component('svc-tool-editor', {
+      preopens: [
+        { guestPath: '/', hostPath: folder.path, writable: true, masked: [] },
+        ...given.map((guestPath) => ({ guestPath, hostPath: project.path, writable: false })),
+      ],
+    });
+    expect(await said({ command: 'list' })).toBe('.svc/\nproject/\nsrc/\nstate/');
+    expect(await said({ command: 'list', path: 'project' })).toBe('project/cart.js');
+    expect(await said({ command: 'list', path: 'state' })).toBe('state/notes/');
+    expect(await said({ command: 'list', path: '.svc' })).toBe('.svc/home/');
+    expect(await said({ command: 'search', pattern: 'total' })).toBe(
+      '.svc/home/cart.js:1: total\nproject/cart.js:1: total\nstate/notes/cart.js:1: total',
+    );
+    expect(await said({ command: 'write', path: 'project/cart.js', content: '' })).toBe(
+      'failed: project/cart.js cannot be changed: the working directory is read-only',
+    );
+    project.remove();
+  }, 60_000);
+
   it('leaves nothing beside a file it has replaced', async () => {
     await said({ command: 'write', path: 'src/main.py', content: 'pass\n' });
     expect(folder.names('src')).toEqual(['main.py']);
