@@ -65,7 +65,9 @@ describe.each(setups)('a task without a manifest in $name', (setup) => {
     expect(readdirSync(minute.folder, { recursive: true })).toEqual(['src', 'src/cart.txt']);
     expect(stderr).toBe('');
     expect(minute.asked.tools).toEqual(
-      ['awk', 'cat', 'diff', 'find', 'grep', 'head', 'ls', 'sed', 'sh', 'sort', 'tail', 'wc'].filter(hasProgram),
+      ['awk', 'cat', 'diff', 'find', 'grep', 'head', 'ls', 'sed', 'sh', 'sort', 'tail', 'wc']
+        .filter(hasProgram)
+        .toSpliced(-2, 0, 'svc-tool-editor'),
     );
     const [start = ''] = minute.ofSession('trace.jsonl').split('\n');
     expect(JSON.parse(start)).toMatchObject({

@@ -217,14 +217,45 @@ describe('svc "task" in a folder without a manifest', () => {
     expect(await minute.svc(['say hello'])).toMatchObject({ code: 0, stdout: 'Done.\n' });
   });
 
-  it('gives no command where nothing would hold it, and says so', async () => {
+  it('reads the folder and gives no command where nothing would hold one, and says so', async () => {
     const minute = fresh();
-    await minute.plays(calls('ls', { command: '' }));
-    const { code, stderr } = await minute.svc(['what is this?', '--allow', 'node']);
-    expect({ code, tools: minute.asked.tools }).toEqual({ code: 0, tools: [] });
+    minute.write({ 'src/cart.js': 'total\n', '.env': 'SECRET=1' });
+    const edit = (input: object, id: string): ReturnType<typeof calls> => calls('svc-tool-editor', input, id);
+    await minute.plays(
+      calls('ls', { command: '' }),
+      edit({ command: 'list', recursive: true }, 'a'),
+      edit({ command: 'search', pattern: 'total' }, 'b'),
+      edit({ command: 'read', path: 'project/src/cart.js' }, 'c'),
+      edit({ command: 'read', path: 'project/.env' }, 'd'),
+      edit({ command: 'write', path: 'project/src/cart.js', content: 'mine' }, 'e'),
+      edit({ command: 'write', path: 'notes.txt', content: 'mine' }, 'f'),
+    );
+    const { code, stdout, stderr } = await minute.svc(['what is this?', '--allow', 'node']);
+    expect({ code, stdout, tools: minute.asked.tools }).toEqual({
+      code: 0,
+      stdout: 'Done.\n',
+      tools: ['svc-tool-editor'],
+    });
     expect(minute.asked.system).toMatch(/^You can run no commands: /m);
-    expect(stderr).toBe('refused: ls (no class of this host holds commands)\n');
-  });
+    expect(minute.asked.system).toMatch(
+      /^The tool svc-tool-editor reads, lists and searches files; its write and patch /m,
+    );
+    const [, listed, found, read, ...refused] = minute.results;
+    expect(listed?.split('\n')).toContain('project/src/cart.js');
+    expect(found?.split('\n')[0]).toBe('project/src/cart.js:1: total');
+    expect(read).toBe('total');
+    expect(refused).toEqual([
+      'project/.env may not be accessed',
+      'project/src/cart.js cannot be changed: the working directory is read-only',
+      'notes.txt cannot be changed: the working directory is read-only',
+    ]);
+    expect(readFileSync(join(minute.folder, 'src/cart.js'), 'utf8')).toBe('total\n');
+    expect(stderr).toBe(
+      'refused: ls (no class of this host holds commands)\n' +
+        'refused: .env (masked, and no flag shows it)\n' +
+        'refused: ./shop (read only): --write\n',
+    );
+  }, 60_000);
 
   it('changes files with --write, except for masked ones, also where it has no command', async () => {
     const minute = fresh();

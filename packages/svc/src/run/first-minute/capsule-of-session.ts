@@ -68,7 +68,13 @@ function partsOf(
       folder: null,
       keepsGit: false,
       floor: containment === 'advisory' ? null : (containment ?? null),
-      hasEditor: artifacts.some((artifact) => artifact.name === editor),
+      editor: editorOf(artifacts),
     },
   };
+}
+
+function editorOf(artifacts: CapsuleManifest['artifacts']): 'read' | 'write' | null {
+  const entry = artifacts.find(({ name }) => name === editor);
+  if (entry === undefined) return null;
+  return entry.capabilities?.filesystem?.read_only === true ? 'read' : 'write';
 }

@@ -17,7 +17,8 @@ export interface TaskGrants {
   readonly keepsGit: boolean;
   /** The least class in which it is what it is said to be; null where commands have none. */
   readonly floor: 'scoped' | 'sealed' | null;
-  readonly hasEditor: boolean;
+  /** What the editor may do with files; null where there is none. */
+  readonly editor: 'read' | 'write' | null;
   /** Whether git works in the folder: not at all, or with a working tree around it that only git is shown; absent where nothing is special. */
   readonly git?: 'closed' | 'around';
   /** Variables with the person's name for commits; none when absent. */
@@ -42,7 +43,9 @@ export function capsuleText(
     'version: 0.1.0',
     'artifacts:',
     `  - { name: ${driver}, version: ${bundledVersion}, runtime: driver }`,
-    ...(grants.hasEditor ? [`  - { name: ${editor}, version: ${bundledVersion} }    # reads and writes files`] : []),
+    ...(grants.editor === null
+      ? []
+      : [`  - { name: ${editor}, version: ${bundledVersion}${ofEditor[grants.editor].entry}`]),
     'inference:',
     `  model: ${json(model.model)}`,
     `  endpoint: ${json(endpoint)}`,
@@ -56,6 +59,14 @@ export function capsuleText(
   ];
   return `${lines.join('\n')}\n`;
 }
+
+const ofEditor = {
+  read: {
+    entry: ', capabilities: { filesystem: { read_only: true } } }    # reads files',
+    does: 'reads, lists and searches files; its write and patch are refused here',
+  },
+  write: { entry: ' }    # reads and writes files', does: 'reads and writes files' },
+} as const;
 
 function capabilities({ commands, hosts, variables, reads, identity = [], floor }: TaskGrants): readonly string[] {
   const names = [...new Set([...variables, ...identity])];
@@ -80,7 +91,7 @@ function list(values: readonly string[]): string {
 
 /** Describes its situation to the model. Nothing in it comes from the folder. */
 function systemPrompt(grants: TaskGrants): readonly string[] {
-  const { commands, hosts, variables, reads, hasEditor } = grants;
+  const { commands, hosts, variables, reads } = grants;
   return [
     'You do one task that a person gave on the command line. Nobody can answer questions while you work: decide by yourself, and look instead of guessing.',
     'Your last message is the answer. It is shown on a terminal: plain text, short, the result first.',
@@ -89,9 +100,11 @@ function systemPrompt(grants: TaskGrants): readonly string[] {
     commands.length === 0
       ? 'You can run no commands: nothing on this machine would keep them to what was granted.'
       : `You can run these commands and no others: ${commands.join(', ')}. Each is a tool; pipes and loops go through sh.`,
-    ...(hasEditor
-      ? [`The tool ${editor} reads and writes files.${grants.folder === null ? '' : ' Its paths begin with project/.'}`]
-      : []),
+    ...(grants.editor === null
+      ? []
+      : [
+          `The tool ${editor} ${ofEditor[grants.editor].does}.${grants.folder === null ? '' : ' Its paths begin with project/.'}`,
+        ]),
     ...(grants.git === undefined ? [] : [ofGit[grants.git]]),
     hosts.length === 0 ? 'There is no network.' : `Of the network you reach ${hosts.join(', ')}, and nothing else.`,
     ...(reads.length === 0
@@ -111,19 +124,20 @@ const ofGit = {
     'The folder is a part of a repository. git works in it; of files outside of the folder it sees that they are there, and nobody can open them.',
 } as const;
 
-function folderLines({ folder, keepsGit, commands, hasEditor }: TaskGrants): readonly string[] {
-  if (commands.length === 0 && !hasEditor) return ['You can look at no file.'];
+function folderLines({ folder, keepsGit, commands, editor }: TaskGrants): readonly string[] {
+  if (commands.length === 0 && editor === null) return ['You can look at no file.'];
   const scratch = 'Files of your own go to $HOME or $TMPDIR.';
   if (folder === null) return commands.length === 0 ? [] : [`Commands start in your working directory. ${scratch}`];
   const masked = 'Files whose names begin with .env cannot be opened, and need not be.';
   const start = commands.length === 0 ? [] : ['Commands start in it.'];
+  const own = commands.length === 0 ? [] : [scratch];
   return folder === 'read'
     ? [
         [
           'The folder of that person is project/, read only: nothing in it can be changed.',
           ...start,
           masked,
-          scratch,
+          ...own,
         ].join(' '),
       ]
     : [

@@ -157,7 +157,7 @@ function grantsOf(
     folder: writes ? 'write' : 'read',
     keepsGit: writes && flags.writeGit !== true,
     floor: isHeld ? 'scoped' : null,
-    hasEditor: writes,
+    editor: writes ? 'write' : 'read',
     ...(git === null ? {} : { identity: Object.keys(git.identity), ...shownGit(git) }),
   };
 }

@@ -16,7 +16,7 @@ const grants: TaskGrants = {
   folder: 'read',
   keepsGit: false,
   floor: 'scoped',
-  hasEditor: false,
+  editor: 'read',
 };
 
 /** Where `curl`, `wget` and `node` are. */
@@ -38,7 +38,26 @@ function lines(calls: readonly Activity[], over: Partial<TaskGrants> = {}): stri
   return refused.lines().text;
 }
 
+/** A call of the editor, in which the runtime kept a file from it. */
+function edited(input: object, rule: string): readonly Activity[] {
+  const call = { kind: 'wasm', toolName: 'svc-tool-editor', unfenced: '' };
+  return [
+    { kind: 'file-refused', file: { path: 'project/a', rule, by: 'svc-tool-editor' } },
+    { kind: 'call-ended', input, call },
+  ] as unknown as readonly Activity[];
+}
+
 describe('a refusal that the end of a task reports', () => {
+  it('can be one of the editor: a change without --write, or a masked file that the model named', () => {
+    const write = edited({ command: 'write', path: 'project/a', content: '' }, 'read-only');
+    expect(lines(write)).toBe('refused: ./shop (read only): --write\n');
+    expect(lines(write, { folder: 'write' })).toBe('');
+    const read = edited({ command: 'read', path: 'project/.env.local' }, 'access');
+    expect(lines(read)).toBe('refused: .env.local (masked, and no flag shows it)\n');
+    for (const input of [{ command: 'search', pattern: 'x' }, { path: 7 }, null, 'x'])
+      expect(lines(edited(input as object, 'access'))).toBe('');
+  });
+
   it.each([
     'sh: 1: cannot create .git/hooks/pre-commit: Read-only file system',
     "mv: cannot move '.git/hooks' to 'x': Device or resource busy",

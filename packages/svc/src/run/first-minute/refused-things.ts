@@ -2,6 +2,7 @@
 
 import { join } from 'node:path';
 
+import { isMaskedName } from '@svc/kit/files/masked-names.ts';
 import { readFileUpTo } from '@svc/kit/files/read-up-to.ts';
 import { parseDestination } from '@svc/kit/net/network-destination.ts';
 import { isBeneath } from '@svc/kit/files/resolve-beneath.ts';
@@ -10,7 +11,7 @@ import { findProgram } from '@svc/sandbox/find-program.ts';
 import type { Activity } from '@svc/session/task/activity.ts';
 import { joined, say, type Shown } from '@svc/terminal/screen/shown.ts';
 import type { RefusedThing } from '../script/run-result.ts';
-import type { TaskGrants } from './capsule-text.ts';
+import { editor, type TaskGrants } from './capsule-text.ts';
 
 interface RefusalQuestion {
   readonly grants: TaskGrants;
@@ -63,18 +64,19 @@ export class RefusedThings {
 
   /** Looks at a call that has ended. */
   note(activity: Activity): void {
+    if (activity.kind === 'file-refused' && activity.file.rule === 'read-only') this.#readOnly();
     if (activity.kind !== 'call-ended') return;
     const { call, input } = activity;
     const asked = JSON.stringify(input ?? '')
       .slice(0, maxText)
       .replaceAll('\\n', '\n');
     if (call.kind === 'unknown') return this.#command(call.toolName, matches(address, asked));
+    if (call.toolName === editor) return this.#masked(input);
     if (call.kind !== 'shell') return;
     const said = errorsOf(call.unfenced);
     for (const pattern of unstarted)
       for (const command of matches(pattern, said)) this.#command(command, hostsOf(command, asked));
-    if (this.#question.grants.folder === 'read' && this.#meetsReadOnly(said))
-      this.#add({ kind: 'write', what: this.#question.folder, flag: '--write' });
+    if (this.#meetsReadOnly(said)) this.#readOnly();
     if (this.#question.grants.keepsGit && gitKept.test(said))
       this.#add({ kind: 'write', what: '.git/hooks and .git/config', flag: '--write-git' });
     for (const file of matches(masked, said)) this.#add({ kind: 'file', what: file, flag: null });
@@ -105,6 +107,18 @@ export class RefusedThings {
           readOnly.test(line) &&
           !named(line).some((word) => word.startsWith('/') && reads.some((path) => isBeneath(path, word))),
       );
+  }
+
+  /** A search passes over masked files that nobody named: nothing is said of those. */
+  #masked(input: unknown): void {
+    const path = typeof input === 'object' && input !== null && 'path' in input ? input.path : null;
+    const name = typeof path === 'string' ? path.slice(0, maxText).split('/').find(isMaskedName) : undefined;
+    if (name !== undefined) this.#add({ kind: 'file', what: name.slice(0, 60), flag: null });
+  }
+
+  #readOnly(): void {
+    const isReadOnly = this.#question.grants.folder === 'read';
+    if (isReadOnly) this.#add({ kind: 'write', what: this.#question.folder, flag: '--write' });
   }
 
   #command(command: string, hosts: readonly string[]): void {
