@@ -17,7 +17,7 @@ export interface TaskGrants {
   readonly keepsGit: boolean;
   /** The least class in which it is what it is said to be; null where commands have none. */
   readonly floor: 'scoped' | 'sealed' | null;
-  /** What the editor may do with files; null where there is none. */
+  /** What the editor may do with files; null without one. */
   readonly editor: 'read' | 'write' | null;
   /** Whether git works in the folder: not at all, or with a working tree around it that only git is shown; absent where nothing is special. */
   readonly git?: 'closed' | 'around';
