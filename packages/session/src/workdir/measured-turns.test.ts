@@ -107,7 +107,7 @@ describe('a workdir that takes long to measure', () => {
     await expect(fixture.session.run()).resolves.toMatchObject({ status: 'trapped', trap: { message: breach } });
   });
 
-  it('is measured before a task completes, however short a while ago the last measure was', async () => {
+  it('has its measure taken before a task completes, however short a while ago the last one was', async () => {
     // No time passes, so that a measure that took any would be followed by none.
     let now = 0;
     const clock = { monotonicMs: () => now, after: systemClock.after.bind(systemClock) };
