@@ -37,11 +37,11 @@ const shapes: Readonly<Record<string, string>> = {
   run: 'url pid session_id name version workdir',
   search: 'name version kind platforms description tags state registry',
   sessions:
-    'session_id capsule version folder started_at_ms status tasks tokens unread_lines task steps journal journal_removed_at_ms',
+    'session_id capsule version folder started_at_ms status duration_ms model tasks tokens unread_lines task steps journal journal_removed_at_ms',
   'trace diff': 'step before messages same_messages misses',
   'trace export': 'path session is_redacted damage',
   'trace list':
-    'session_id capsule version folder started_at_ms status tasks tokens unread_lines task steps journal journal_removed_at_ms',
+    'session_id capsule version folder started_at_ms status duration_ms model tasks tokens unread_lines task steps journal journal_removed_at_ms',
   'trace show':
     'at version session epoch svc node capture trusted capsule status steps manifest lock system tools grants hooks settings',
   'trace steps': 'step place port name turn started_at_ms duration_ms lost stop usage exit is_error calls',

@@ -88,6 +88,8 @@ describe('svc trace list', () => {
       version: '2.0.0',
       started_at_ms: 1_759_000_000_000,
       status: 'crashed',
+      duration_ms: null,
+      model: null,
       tasks: 1,
       tokens: 42,
       unread_lines: 0,

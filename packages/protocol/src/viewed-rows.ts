@@ -55,8 +55,10 @@ export interface Child {
   readonly sessionId: string | null;
 }
 
-/** Strings of a session's beginning, each cut to what a page shows. */
+/** What the beginning of a session says, each text cut to what a page shows. */
 export interface SessionStart {
+  /** Unix milliseconds; 0 where its line does not say it. */
+  readonly startedAt: number;
   readonly sessionId: string;
   readonly capsule: string;
   readonly version: string;

@@ -13,10 +13,23 @@ export interface ListedSession {
   /** Unix milliseconds; null where nothing says it. */
   readonly started_at_ms: number | null;
   readonly status: string;
+  /** The folder that its task was given; null of a capsule. */
+  readonly folder: string | null;
+  readonly model: string | null;
+  /** Is null until it ends. */
+  readonly duration_ms: number | null;
   readonly tasks: number;
   readonly tokens: number;
   /** How its first task begins. */
   readonly task: string | null;
+}
+
+/** The answer to a page that asks for the list. */
+export interface ViewedList {
+  /** The newest first. `asks` says that a question of the session waits for an answer. */
+  readonly sessions: readonly (ListedSession & { readonly asks: boolean })[];
+  /** How many older ones are not listed. */
+  readonly more: number;
 }
 
 /** What there is of a session, and what is not as usual with it. */

@@ -41,11 +41,15 @@ export interface ViewingUser {
 export async function approach(
   user: ViewingUser,
   session: ViewedSession,
-  { method, readOnly }: { readonly method: string; readonly readOnly: boolean },
+  {
+    method,
+    readOnly,
+    timeoutMs = callMs,
+  }: { readonly method: string; readonly readOnly: boolean; readonly timeoutMs?: number },
 ): Promise<ApproachedCapsule | null> {
   if (session.record() === null) return null;
   const located = locateCapsule(user.home, session.id);
-  const asked = { method, timeoutMs: callMs };
+  const asked = { method, timeoutMs };
   const choice = readOnly ? { ...asked, token: undefined, isSentAnywhere: false } : tokenChoice(user, asked);
   return await approachCapsule(located, choice);
 }

@@ -46,6 +46,15 @@ describe('the live state', () => {
     expect(state.now(12)?.question).toBe(null);
   });
 
+  it('holds the text of the turn that is being written alone, also where the frames of earlier turns come first', () => {
+    const state = new LiveState();
+    state.take(frame('text', { id: 't', text: 'The first turn.', final: false }, '1'), 1);
+    state.take(frame('text', { id: 't', text: '', final: true }, '2'), 2);
+    expect(state.now(3)?.text).toBe('');
+    state.take(frame('text', { id: 't', text: 'The second', final: false }, '3'), 3);
+    expect(state.now(4)).toMatchObject({ text: 'The second', task: 't' });
+  });
+
   it('keeps a bounded end of a text', () => {
     const state = new LiveState();
     for (let piece = 0; piece < 100; piece += 1)

@@ -12,7 +12,9 @@ import type { HttpRequest, RequestHead, Route } from '@svc/kit/http/route.ts';
 import { sha256Shape } from '@svc/kit/sha256.ts';
 import { parseResourcePath } from '@svc/protocol/resource-path.ts';
 import { decodePercent } from '@svc/protocol/strict-utf8.ts';
+import type { ViewedList } from '@svc/protocol/viewed-session.ts';
 import type { LineFile } from '@svc/record/journal/line-file.ts';
+import { AskingSessions } from './asking-sessions.ts';
 import { guarded, notThere, openAnswer, refusalOf } from './answers.ts';
 import { passCall, type ViewingUser } from './capsule-relay.ts';
 import { Comparisons } from './comparisons.ts';
@@ -46,13 +48,14 @@ export interface RoutesOptions {
 export function viewRoutes(options: RoutesOptions): readonly Route[] {
   const { page, sessions } = options;
   const answers = new SessionAnswers(options);
+  const asking = new AskingSessions(options);
   return [
     { method: 'GET', path: '/', open: true, body: 'unread', handle: pageAnswer(page) },
     {
       method: 'GET',
       path: '/sessions',
       body: 'unread',
-      handle: coded(async () => jsonReply({ sessions: await sessions.rows() })),
+      handle: coded(async () => jsonReply(await listOf(sessions, asking))),
     },
     { method: 'GET', path: '/compare', body: 'unread', handle: coded((request) => answers.compare(request)) },
     { method: 'GET', path: '/s/', prefix: true, body: 'unread', handle: coded((request) => answers.get(request)) },
@@ -65,6 +68,16 @@ export function viewRoutes(options: RoutesOptions): readonly Route[] {
       handle: coded((request) => answers.call(request)),
     },
   ];
+}
+
+/** The list of sessions, with what only their capsules know of those that run. */
+async function listOf(viewed: ViewedSessions, asking: AskingSessions): Promise<ViewedList> {
+  const { rows, more } = await viewed.list();
+  const running = rows.flatMap(({ status, session_id: id }) => (status === 'running' ? (viewed.find(id) ?? []) : []));
+  const ids = await asking.among(running);
+  const sessions: ViewedList['sessions'][number][] = [];
+  for (const row of rows) sessions.push({ ...row, asks: ids.has(row.session_id) });
+  return { sessions, more };
 }
 
 /** Packed for who takes it so: through a tunnel to another machine, it is a third of the time. */

@@ -28,11 +28,16 @@ import { MadeTraces } from './made-traces.ts';
 import { TraceFileSession } from './trace-file-session.ts';
 import { FolderSession, usualWorkdir, type ViewedSession, withReader, type WorkdirPlace } from './viewed-session.ts';
 
+/** As `svc sessions --json` has them, newest first; and how many older ones there are. */
+interface SessionRows {
+  readonly rows: readonly SessionFacts[];
+  readonly more: number;
+}
+
 export interface ViewedSessions {
   /** The session that is to be shown first; null for the list. */
   readonly first: string | null;
-  /** As `svc sessions --json` has them, newest first. */
-  rows(): Promise<readonly SessionFacts[]>;
+  list(): Promise<SessionRows>;
   /** Returns null where the id is of none of them. */
   find(id: string): ViewedSession | null;
   close(): void;
@@ -137,8 +142,8 @@ class OneSession implements ViewedSessions {
     this.#onClose = onClose;
   }
 
-  async rows(): Promise<readonly SessionFacts[]> {
-    return [await this.#rows.of(this.#session)];
+  async list(): Promise<SessionRows> {
+    return { rows: [await this.#rows.of(this.#session)], more: 0 };
   }
 
   find(id: string): ViewedSession | null {
@@ -151,7 +156,7 @@ class OneSession implements ViewedSessions {
 }
 
 /** The newest ones that are listed. */
-const maxListed = 200;
+const maxListed = 500;
 /** Folders of children that are looked at for one. */
 const maxLooked = 20_000;
 const deepest = 16;
@@ -212,18 +217,17 @@ export class WorkspaceSessions implements ViewedSessions {
     this.first = first;
   }
 
-  async rows(): Promise<readonly SessionFacts[]> {
+  async list(): Promise<SessionRows> {
     const newest = sessionIds(this.#folder)
       .map((id) => ({ id, at: this.#startOf(id) }))
-      .toSorted((a, b) => b.at - a.at || (a.id < b.id ? 1 : -1))
-      .slice(0, maxListed);
+      .toSorted((a, b) => b.at - a.at || (a.id < b.id ? 1 : -1));
     const rows: SessionFacts[] = [];
-    for (const { id } of newest) {
+    for (const { id } of newest.slice(0, maxListed)) {
       const row = await this.#rowOf(id);
       if (row !== null) rows.push(row);
       await yieldToLoop();
     }
-    return rows;
+    return { rows, more: Math.max(0, newest.length - maxListed) };
   }
 
   find(id: string): ViewedSession | null {

@@ -18,6 +18,7 @@ interface Asked {
 async function watching(
   capsule: RunningCapsule,
   more: Partial<StandInSession> = {},
+  size: { readonly width?: number; readonly height?: number } = {},
 ): Promise<{ readonly page: Page; readonly asked: Asked[]; readonly faults: string[] }> {
   const asked: Asked[] = [];
   const rpc = ({ method, params }: Asked): Readonly<Record<string, unknown>> => {
@@ -27,7 +28,7 @@ async function watching(
   const { trace, now } = capsule;
   const server = await new StandInServer([{ id: 'ses_live', trace, now, rpc, ...more }]).listen();
   onTestFinished(() => server.close());
-  const { page, faults, close } = await openPage(server.url('ses_live', '&tab=conversation'));
+  const { page, faults, close } = await openPage(server.url('ses_live', '&tab=conversation'), size);
   onTestFinished(close);
   return { page, asked, faults };
 }
@@ -42,7 +43,8 @@ describe.skipIf(chromiumPath === null)('a session that runs (skipped without Chr
     await page.locator('.chip.live').waitFor();
     await page.locator('.live-turn').getByText('I ask which one.').waitFor();
     await page.locator('.live-turn .call').getByText('svc-tool-request-input').waitFor();
-    await expect.poll(() => page.locator('.task-facts').textContent()).toContain('waits for you');
+    await expect.poll(() => page.locator('.task-facts').textContent()).toBe('waits for you · 120 tokens');
+    await page.locator('.chip', { hasText: 'waits for you' }).waitFor();
     capsule.answered();
     await page.locator('.banner').waitFor({ state: 'detached' });
     await page.locator('.live-turn .call').waitFor({ state: 'detached' });
@@ -51,9 +53,36 @@ describe.skipIf(chromiumPath === null)('a session that runs (skipped without Chr
     await page.locator('.chip.live').waitFor({ state: 'detached' });
     await page.locator('.chip', { hasText: /^ok$/ }).waitFor();
     await page.locator('.rule.end').getByText('completed').waitFor();
-    await expect.poll(() => page.locator('.task-facts').textContent()).toBe('completed · 3.0 s · 240 tokens');
+    await expect.poll(() => page.locator('.task-facts').textContent()).toBe('completed · 240 tokens · 3.0 s');
     expect(faults).toEqual([]);
   });
+
+  it.each([
+    [1280, 720, 0.7],
+    [390, 740, 0.6],
+  ])(
+    'leaves the most of a page of %i × %i to the conversation and to the files, also while a question waits',
+    async (width, height, share) => {
+      const capsule = runningCapsule('Which one?\nThe first.\nThe second.');
+      const { page } = await watching(capsule, {}, { width, height });
+      await page.locator('.banner').waitFor();
+      const shareOf = async (what: string): Promise<number> =>
+        ((await page.locator(what).boundingBox())?.height ?? 0) / height;
+      expect(await shareOf('.tab-panel')).toBeGreaterThan(share);
+      await page.keyboard.press('4');
+      await page.locator('[aria-selected=true]', { hasText: 'Files' }).waitFor();
+      expect(await shareOf('.tab-panel')).toBeGreaterThan(share);
+      await page.getByRole('textbox', { name: 'Answer' }).fill('Not yet sent');
+      await page.getByRole('button', { name: 'Fold the question' }).click();
+      await page.locator('.banner h2', { hasText: 'Which one? The first. The second.' }).waitFor();
+      expect(await shareOf('.banner')).toBeLessThan(0.07);
+      await page.getByRole('button', { name: 'Show the question' }).press('Enter');
+      expect(await page.getByRole('textbox', { name: 'Answer' }).inputValue()).toBe('Not yet sent');
+      await page.keyboard.press('Escape');
+      await page.getByRole('tab', { name: 'Steps' }).click();
+      await page.locator('.timeline').waitFor();
+    },
+  );
 
   it('has its question answered, by exactly this answer to exactly this question', async () => {
     const capsule = runningCapsule();

@@ -52,8 +52,104 @@ describe.skipIf(chromiumPath === null)('the page of a session (skipped without C
     expect(new URL(page.url()).hash).toBe(`#session=${made.id}`);
     expect(
       await page.evaluate(() => JSON.stringify([localStorage.length, sessionStorage.length, document.cookie])),
-    ).toBe('[0,0,""]');
+    ).toBe('[0,1,""]');
     expect([faults, foreign]).toEqual([[], []]);
+  });
+
+  it('stays where it is when it is loaded again, and goes back to the list and to where a link has led away', async () => {
+    const { page, faults } = await opened('&tab=grants');
+    await page.reload();
+    await page.locator('.grants').waitFor();
+    expect(new URL(page.url()).hash).toBe(`#session=${made.id}&tab=grants`);
+    await page.getByRole('button', { name: 'All sessions' }).click();
+    await page.getByRole('searchbox').fill('ses_other');
+    await page.locator('output', { hasText: '1 of 3 sessions' }).waitFor();
+    await page.locator('.session-row').click();
+    await page.locator('.step').first().waitFor();
+    await page.goBack();
+    await page.locator('output', { hasText: '1 of 3 sessions' }).waitFor();
+    await page.reload();
+    await page.locator('output', { hasText: '3 sessions' }).waitFor();
+    await page.goto('about:blank');
+    await page.goBack();
+    await page.locator('.session-row').first().waitFor();
+    await page.goBack();
+    await page.locator('.grants').waitFor();
+    expect(faults).toEqual([]);
+  });
+
+  it('keeps its token for one tab alone', async () => {
+    const { page } = await opened();
+    const other = await page.context().newPage();
+    await other.goto(new URL(page.url()).origin);
+    await other.getByRole('heading', { name: 'This page has no token' }).waitFor();
+    expect(await other.evaluate(() => sessionStorage.length)).toBe(0);
+  });
+
+  it('has as many failed steps in its head as under its filter and in its summary, each thing once', async () => {
+    const line = (type: string, at: number, fields: object): string =>
+      JSON.stringify({ event_type: type, event_id: `evt_${at}`, timestamp: at, task_id: 'tsk_1', ...fields });
+    const trace = [
+      line('session_start', 1, { capsule: { name: 'x', version: '1' } }),
+      line('task_received', 2, { text: 'Do it.' }),
+      ...[10, 20, 30].flatMap((at) => [
+        line('refusal', at, { what: 'command', name: 'ls', rule: 'input_schema', by: 'svc' }),
+        line('shell', at + 1, { command_name: 'ls', is_error: true, duration_ms: 1 }),
+      ]),
+      line('shell', 40, { command_name: 'make', exit_code: 2, duration_ms: 1 }),
+    ];
+    const server = await new StandInServer([{ id: 'ses_x', trace: `${trace.join('\n')}\n` }]).listen();
+    onTestFinished(() => server.close());
+    const { page, close } = await openPage(server.url('ses_x'));
+    onTestFinished(close);
+    await expect.poll(() => page.locator('.side .picks b.bad').allTextContents()).toEqual(['3', '1']);
+    await page.locator('.sum.bad').getByRole('button', { name: '4', exact: true }).click();
+    await page.locator('.tools output', { hasText: '4 lines' }).waitFor();
+  });
+
+  it('lists sessions with model, folder and time, those that wait for a person first to see, and how many are not listed', async () => {
+    const row = { capsule: 'task', folder: '/home/me/shop', model: 'large-2', duration_ms: 61_000 };
+    const server = await new StandInServer(
+      [
+        { ...made, row },
+        { ...other, row: { asks: true, status: 'running', duration_ms: null, started_at_ms: Date.now() - 120_000 } },
+      ],
+      null,
+      498,
+    ).listen();
+    onTestFinished(() => server.close());
+    const { page, close } = await openPage(server.url());
+    onTestFinished(close);
+    const cells = page.locator('.session-row').first().getByRole('gridcell');
+    await expect
+      .poll(() => cells.allTextContents())
+      .toEqual([
+        'ok',
+        'task shop',
+        'The parser drops the last header when the file ends without a line feed.',
+        'large-2',
+        expect.stringMatching(/^20\d\d-/),
+        '1 min 01 s',
+        '3',
+        '48.2 k',
+        `…${made.id.slice(-4)}`,
+      ]);
+    expect(await cells.nth(1).getAttribute('title')).toBe('/home/me/shop');
+    const second = page.locator('.session-row').nth(1).getByRole('gridcell');
+    expect([await second.nth(0).textContent(), await second.nth(5).textContent()]).toEqual([
+      'waits for you',
+      expect.stringMatching(/^2 min 0\d s$/),
+    ]);
+    await page.locator('output', { hasText: '2 of 500 sessions' }).waitFor();
+    expect(await page.title()).toBe('(1) Sessions · svc');
+    await page.getByRole('button', { name: '1 waits for you' }).click();
+    await expect.poll(() => page.locator('.session-row').count()).toBe(1);
+    await page.locator('.session-row').click();
+    await expect.poll(() => tab(page)).toBe('Conversation');
+    await page.goBack();
+    await page.getByRole('button', { name: '1 waits for you' }).click();
+    await page.getByRole('searchbox').fill('nothing like it');
+    await page.getByText('498 older ones are not listed.').waitFor();
   });
 
   it('says what is missing where there is no token, a wrong one, or no such session', async () => {
@@ -337,7 +433,8 @@ describe.skipIf(chromiumPath === null)('the page of a session (skipped without C
     const facts = page.locator('.task-facts', { has: page.locator('.warn') }).first();
     const [around, word] = [await facts.boundingBox(), await facts.locator('.warn').boundingBox()];
     expect(await facts.textContent()).toContain(' · untrusted · ');
-    expect(word?.y).toBe(around?.y);
+    const end = (box: typeof word): number => (box?.x ?? 0) + (box?.width ?? 0);
+    expect(end(word)).toBeLessThan(end(around));
   });
 
   it('takes keys wherever it is, and none behind the list of them', async () => {
@@ -368,7 +465,7 @@ describe.skipIf(chromiumPath === null)('the page of a session (skipped without C
     await page.locator('.step').nth(3).click();
     const name = await chosenName(page);
     await page.getByRole('button', { name: 'Copy link' }).click();
-    await page.getByText('Copied, for the address of a page that is open').waitFor();
+    await page.getByText('Copied, for the address of this tab').waitFor();
     const link = await page.evaluate(() => navigator.clipboard.readText());
     await page.keyboard.press('Escape');
     await page.locator('.step').nth(8).click();

@@ -42,12 +42,20 @@ describe.skipIf(chromiumPath === null)(
       expect(page.url()).not.toContain(view.token);
       await running.send('Paint the shed.');
       await page.locator('.banner').getByText('Which colour?').waitFor();
+      const asking = async (): Promise<unknown> => {
+        const { sessions } = (await view.json('/sessions')) as { sessions: { asks: boolean }[] };
+        return sessions.map((session) => session.asks);
+      };
+      await expect.poll(asking, { timeout: 20_000 }).toEqual([true]);
+      // What a person has sent is no text of a stranger.
+      expect(await page.locator('.request h2').textContent()).toBe('Request');
       await page.getByRole('textbox', { name: 'Answer' }).fill('Blue.');
       await page.locator('.answer [aria-disabled=false]').waitFor();
       await page.getByRole('button', { name: 'Answer', exact: true }).click();
       await page.locator('.banner').waitFor({ state: 'detached' });
       await page.locator('.rule.end').getByText('completed').waitFor();
       await page.getByText('Blue it is.').first().waitFor();
+      await expect.poll(asking, { timeout: 20_000 }).toEqual([false]);
       await watching.printed(/Blue it is\.[^]*\[completed\] session ended/);
       await running.terminate();
       await page.locator('.chip.live').waitFor({ state: 'detached' });

@@ -10,6 +10,10 @@ export interface SessionFacts {
   readonly started_at_ms: number | null;
   /** `running`, the status at its end, or `crashed` for one that has not come to an end and does not run. */
   readonly status: string;
+  /** From its start to its end; null for one that has not come to an end, and when nothing says it. */
+  readonly duration_ms: number | null;
+  /** The model that answered last, or was asked last; null before the first request, and when nothing says it. */
+  readonly model: string | null;
   readonly tasks: number;
   readonly tokens: number;
   /** Lines of its trace that are longer than 16 MiB, and whose share in all this is missing. */

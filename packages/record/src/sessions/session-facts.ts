@@ -17,6 +17,8 @@ export type { SessionFacts } from './listed-session.ts';
 const maxTask = 200;
 /** For a name, a version or a status, which anybody may have written. */
 const maxName = 200;
+/** As the kernel has it. */
+const maxPath = 4096;
 const startShape = /"timestamp"\s*:\s*(\d{1,16})/;
 
 interface Counted {
@@ -26,12 +28,23 @@ interface Counted {
   status: string | null;
   tasks: number;
   tokens: number;
+  model: string | null;
+  durationMs: number | null;
   task: string | null;
   unread: number;
 }
 
 function nothingCounted(): Counted {
-  return { capsule: null, version: null, folder: null, status: null, tasks: 0, tokens: 0, task: null, unread: 0 };
+  const unknown = {
+    capsule: null,
+    version: null,
+    folder: null,
+    status: null,
+    model: null,
+    durationMs: null,
+    task: null,
+  };
+  return { ...unknown, tasks: 0, tokens: 0, unread: 0 };
 }
 
 /** Reads its trace; of its journal only the beginning and the end, unless it has no trace. */
@@ -54,6 +67,8 @@ export function* readFacts(id: string, directory: HeldDirectory, isRunning: bool
       folder: counted.folder,
       started_at_ms: at === 0 ? null : at,
       status: isRunning ? 'running' : (counted.status ?? statusWithoutEnd(directory)),
+      duration_ms: counted.durationMs,
+      model: counted.model,
       tasks: counted.tasks,
       tokens: counted.tokens,
       unread_lines: counted.unread,
@@ -119,6 +134,8 @@ export function* readFactsOfTrace(id: string, file: LineFile): Steps<SessionFact
     folder: counted.folder,
     started_at_ms: at === undefined ? null : Number(at),
     status: counted.status ?? 'crashed',
+    duration_ms: counted.durationMs,
+    model: counted.model,
     tasks: counted.tasks,
     tokens: counted.tokens,
     unread_lines: counted.unread,
@@ -137,13 +154,19 @@ function countEvent(event: TracedEvent, type: string, counted: Counted): void {
     const { project_folder: project } = (event['effective_grants'] ?? {}) as {
       project_folder?: { path?: unknown; is_workdir?: unknown };
     };
-    counted.folder = typeof project?.path === 'string' && project.is_workdir !== true ? project.path : null;
+    counted.folder =
+      typeof project?.path === 'string' && project.is_workdir !== true ? project.path.slice(0, maxPath) : null;
   }
   if (type === 'task_received' && typeof event['text'] === 'string') counted.task = event['text'].slice(0, maxTask);
-  if (type === 'session_end')
-    counted.status = typeof event['status'] === 'string' ? event['status'].slice(0, maxName) : null;
+  if (type === 'session_end') {
+    const { status, duration_ms: durationMs } = event;
+    counted.status = typeof status === 'string' ? status.slice(0, maxName) : null;
+    counted.durationMs = typeof durationMs === 'number' && durationMs >= 0 ? durationMs : null;
+  }
+  if (type !== 'inference') return;
   const usage = event['usage'] as { input_tokens?: unknown; output_tokens?: unknown } | null | undefined;
-  if (type === 'inference') counted.tokens += countOf(usage?.input_tokens) + countOf(usage?.output_tokens);
+  counted.tokens += countOf(usage?.input_tokens) + countOf(usage?.output_tokens);
+  if (typeof event['model'] === 'string') counted.model = event['model'].slice(0, maxName);
 }
 
 function countOf(value: unknown): number {
@@ -152,11 +175,17 @@ function countOf(value: unknown): number {
 
 function countJournal(reader: JournalReader | null): Counted {
   const counted = nothingCounted();
-  for (const { record } of reader?.scan(['open', 'task', 'end', 'close']).records() ?? []) {
-    if (record.k === 'open') Object.assign(counted, { capsule: record.capsule.name, version: record.capsule.version });
+  let openedMs = 0;
+  for (const { record } of reader?.scan(['open', 'task', 'start', 'end', 'close']).records() ?? []) {
+    if (record.k === 'open') {
+      openedMs = record.at;
+      Object.assign(counted, { capsule: record.capsule.name, version: record.capsule.version });
+    }
+    if (record.k === 'start' && record.port === 'model') counted.model = record.name.slice(0, maxName);
     if (record.k === 'task') counted.tasks += 1;
     if (record.k === 'end') counted.tokens += (record.usage?.in ?? 0) + (record.usage?.out ?? 0);
-    if (record.k === 'close') counted.status = record.status;
+    if (record.k === 'close')
+      Object.assign(counted, { status: record.status, durationMs: Math.max(0, record.at - openedMs) });
   }
   return counted;
 }

@@ -149,6 +149,8 @@ function factsOfRecord(record: RunningRecord): ListedSession {
     folder: record.project_folder ?? null,
     started_at_ms: record.started_at_ms,
     status: 'running',
+    duration_ms: null,
+    model: null,
     tasks: null,
     tokens: null,
     unread_lines: null,

@@ -129,13 +129,15 @@ export class RowBlocks {
     if (this.#tasks.size === maxKept) return -1;
     const index = this.#tasks.size;
     this.#tasks.set(taskId, index);
+    const origin = textIn(event?.['origin'], 20) || 'user';
     fresh.tasks.push({
       index,
       id: taskId,
       firstRow: this.#count,
       text: (event === null ? '' : taskText(event)) || taskId,
-      origin: textIn(event?.['origin'], 20) || 'user',
-      isUntrusted: (bits & flags.untrusted) !== 0,
+      origin,
+      // A message is what a person said: its model gets it as it is.
+      isUntrusted: (bits & flags.untrusted) !== 0 && origin !== 'message' && origin !== 'user',
       start: Math.max(0, this.#last),
     });
     return index;
@@ -164,7 +166,7 @@ export class RowBlocks {
     if (kind === kinds.sessionEnd && asJsonObject(event['grant_evidence']) !== null) fresh.hasEvidence = true;
     if (kind === kinds.sessionStart && !this.#hasStart) {
       this.#hasStart = true;
-      fresh.sessionStart = startOfSession(event);
+      fresh.sessionStart = { ...startOfSession(event), startedAt: this.#origin ?? 0 };
     }
   }
 }
@@ -184,7 +186,7 @@ function endOf(event: JsonObject, index: number, end: number): EndedTask {
 }
 
 /** Reads a `session_start`; what is missing or of another form is empty. */
-function startOfSession(event: JsonObject): SessionStart {
+function startOfSession(event: JsonObject): Omit<SessionStart, 'startedAt'> {
   const capsule = objectIn(event['capsule']);
   const containment = objectIn(event['containment']);
   return {

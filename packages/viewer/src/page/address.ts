@@ -45,16 +45,31 @@ function arrive(next: Address): void {
   arrival.value = next;
 }
 
-/** Reads the address, and takes the token out of it. Returns null where it has none. */
+/** What the token is kept under for this tab alone, until the tab is closed. */
+const kept = 'svc-token';
+
+/** Reads the address, and takes the token out of it: a page that is loaded again has it from its tab. Returns null where neither has one. */
 export function takeAddress(): string | null {
-  const { token, ...rest } = parseFragment(location.hash);
+  const { token: given, ...rest } = parseFragment(location.hash);
   arrive(rest);
   history.replaceState(null, '', withoutFragment() + encodeFragment(rest));
   addEventListener('hashchange', () => {
     const { token: _token, ...next } = parseFragment(location.hash);
     arrive(next);
   });
-  return token;
+  return inTab(given);
+}
+
+/** Keeps a token that the address has, and returns the one that is kept. */
+function inTab(token: string | null): string | null {
+  try {
+    if (token !== null) sessionStorage.setItem(kept, token);
+    return sessionStorage.getItem(kept);
+  } catch (error) {
+    // A browser that keeps nothing: a page that is loaded again needs the printed address.
+    if (!(error instanceof DOMException)) throw error;
+    return token;
+  }
 }
 
 /** Goes somewhere else: the way back leads here again. */

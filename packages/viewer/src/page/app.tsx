@@ -26,8 +26,8 @@ function NoToken(): JSX.Element {
     <main class="lone">
       <h1>This page has no token</h1>
       <p>
-        Open the whole address that <code>svc view</code> has printed last. A reload needs it again: the token is not
-        kept.
+        Open the whole address that <code>svc view</code> has printed last. Each tab needs it once: the token is kept
+        for one tab alone.
       </p>
     </main>
   );

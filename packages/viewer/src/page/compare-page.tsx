@@ -29,7 +29,8 @@ export function ComparePage({
 function Compare({ facts, source }: CompareProps): JSX.Element {
   const sessions = useLoading(() => source.sessions(), []);
   const [other, setOther] = useState('');
-  const others = sessions.kind === 'there' ? sessions.value.filter(({ session_id: id }) => id !== facts.id) : [];
+  const listed = sessions.kind === 'there' ? sessions.value.sessions : [];
+  const others = listed.filter(({ session_id: id }) => id !== facts.id);
   return (
     <section class="compare" aria-label="Compare">
       <div class="compare-head">
@@ -39,7 +40,7 @@ function Compare({ facts, source }: CompareProps): JSX.Element {
             <option value="">
               {others.length === 0 && sessions.kind === 'there' ? 'no other session is here' : 'choose a session'}
             </option>
-            {others.slice(0, 500).map((row) => (
+            {others.map((row) => (
               <option value={row.session_id}>{optionText(row)}</option>
             ))}
           </select>

@@ -16,7 +16,7 @@ import { LiveTurn } from './live-turn.tsx';
 import { loaded, useDetail, useLoading } from './loading.tsx';
 import { dotOf } from './sessions-list.tsx';
 import { Parts } from './step-texts.tsx';
-import { stateOf } from './tasks-rail.tsx';
+import { stateOf, tokensOfEnd } from './tasks-rail.tsx';
 import { TextBlock, theirs } from './theirs.tsx';
 import type { WorkerMaker } from './workers.ts';
 
@@ -231,7 +231,7 @@ function ruleWord({ session: { columns } }: View, row: number): string {
 function End({ row, view }: { readonly row: number; readonly view: View }): JSX.Element {
   const { columns } = view.session;
   const task = view.session.tasks.value[columns.taskOf(row)];
-  const tokens = (task?.input ?? 0) + (task?.output ?? 0);
+  const tokens = task === undefined ? 0 : tokensOfEnd(task);
   return (
     <button class="rule end" onClick={() => view.select(row)}>
       <i class={`dot ${dotOf(task?.state ?? '')}`} />

@@ -8,6 +8,7 @@ import { failedLabel, type Sum, sumsOf } from '../store/session-sums.ts';
 import type { View } from '../store/view.ts';
 import { withoutOdd } from '../text/odd-characters.ts';
 import { goTo } from './address.ts';
+import { useNow } from './live-turn.tsx';
 import { Theirs, theirs } from './theirs.tsx';
 import { theme, toggleTheme } from './theme.ts';
 
@@ -19,6 +20,7 @@ interface HeaderProps {
 
 export function Header({ view, facts, hasList }: HeaderProps): JSX.Element {
   const begun = view.session.start.value;
+  useNow(view.session.live.value !== null);
   return (
     <header class="top">
       <button class="icon narrow" aria-label="Tasks" onClick={() => void (view.isRailOpen.value = true)}>
@@ -92,6 +94,7 @@ function SumItem({ sum: { label, value, show, rank }, view }: { readonly sum: Su
 function State({ view, facts }: { readonly view: View; readonly facts: ViewedFacts }): JSX.Element | null {
   const { live, whole, lost, count, columns } = view.session;
   if (lost.value !== '') return <span class="chip bad">incomplete</span>;
+  if (live.value?.question != null) return <span class="chip live asking">waits for you</span>;
   if (live.value !== null || (facts.live && whole.value === null)) return <span class="chip live">running</span>;
   if (whole.value === null) return <span class="chip reading">reading</span>;
   const last = count.value - 1;

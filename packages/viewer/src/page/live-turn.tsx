@@ -3,6 +3,7 @@
 import type { JSX } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
 
+import type { LiveNow } from '@svc/protocol/viewed-session.ts';
 import type { Task } from '../store/session.ts';
 import type { View } from '../store/view.ts';
 import { now } from '../text/page-clock.ts';
@@ -26,7 +27,7 @@ export function LiveTurn({ task, view, lastTurn }: LiveTurnProps): JSX.Element |
     <article class="turn live-turn" aria-label="Right now">
       <p class="turn-head">
         <b>{isTold ? 'now' : turn}</b> <span class="theirs">{theirs(live.model)}</span>
-        <span class="turn-facts">{live.thinking && live.text !== '' ? 'thinking' : 'running'}</span>
+        <span class="turn-facts">{doingOf(live)}</span>
       </p>
       {live.retry !== '' && <p class="note">Asked again: {theirs(live.retry)}</p>}
       {live.text !== '' && (
@@ -58,8 +59,13 @@ export function LiveTurn({ task, view, lastTurn }: LiveTurnProps): JSX.Element |
   );
 }
 
+function doingOf({ question, task, thinking, text }: LiveNow): string {
+  if (question !== null && question.task === task) return 'waits for you';
+  return thinking && text !== '' ? 'thinking' : 'running';
+}
+
 /** The clock of this page, twice a second while it is needed. */
-function useNow(isNeeded: boolean): number {
+export function useNow(isNeeded: boolean): number {
   const [at, setAt] = useState(now);
   useEffect(() => {
     if (!isNeeded) return undefined;

@@ -25,6 +25,7 @@ export function QuestionBanner({ question, taskText, facts, source, onUnsent }: 
   const [text, setText] = useState('');
   const [said, setSaid] = useState('');
   const [isSending, setSending] = useState(false);
+  const [isFolded, setFolded] = useState(false);
   const isSettled = useSettled();
   const draft = useRef('');
   useEffect(() => () => onUnsent(draft.current), []);
@@ -55,10 +56,19 @@ export function QuestionBanner({ question, taskText, facts, source, onUnsent }: 
   };
 
   return (
-    <section class="banner" aria-label="A question waits for you">
+    <section class={`banner ${isFolded ? 'folded' : ''}`} aria-label="A question waits for you">
       <div class="banner-text">
         <h2>
-          A question waits for you <span class="faint theirs">{theirs(taskText.slice(0, 100))}</span>
+          <button
+            class="icon"
+            aria-label={isFolded ? 'Show the question' : 'Fold the question'}
+            aria-expanded={!isFolded}
+            onClick={() => setFolded(!isFolded)}
+          >
+            <span class="chevron" />
+          </button>
+          A question waits for you
+          <span class="faint theirs">{theirs((isFolded ? question.prompt : taskText).slice(0, 200))}</span>
         </h2>
         <TextBlock text={{ kind: 'text', text: question.prompt, more: 0 }} kind="asked" />
         {mixesScripts(question.prompt) && (

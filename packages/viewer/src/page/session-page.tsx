@@ -90,7 +90,7 @@ function SessionPage({ view, facts: first, source, makeWorker }: SessionPageProp
       <div class={`body ${hasPanel ? '' : 'without-panel'}`}>
         <TasksRail view={view} />
         <main class="middle">
-          <Timeline view={view} />
+          {view.tab.value === 'steps' && <Timeline view={view} />}
           <ToolBar view={view} />
           <div class="tab-panel" role="tabpanel" id="tab-panel" aria-labelledby={`tab-${view.tab.value}`}>
             <TabPage tab={view.tab.value} view={view} facts={facts} source={source} makeWorker={makeWorker} />

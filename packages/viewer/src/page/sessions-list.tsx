@@ -1,12 +1,14 @@
 /** The list of sessions as a page: newest first, one leads to its session. */
 
-import type { JSX } from 'preact';
+import type { ComponentChildren, JSX } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
 
-import type { ListedSession } from '@svc/protocol/viewed-session.ts';
+import type { ViewedList } from '@svc/protocol/viewed-session.ts';
+import { Cell } from '../store/cell.ts';
 import type { ServedSource } from '../store/source.ts';
 import { withoutOdd } from '../text/odd-characters.ts';
-import { count, counted, minute } from '../text/words.ts';
+import { now } from '../text/page-clock.ts';
+import { count, counted, duration, minute } from '../text/words.ts';
 import { goTo } from './address.ts';
 import { Logo, ThemeButton } from './header.tsx';
 import { type Loading, useLoading } from './loading.tsx';
@@ -16,10 +18,14 @@ import { type RowAttributes, VirtualList } from './virtual-list.tsx';
 const againMs = 4000;
 const failures: ReadonlySet<string> = new Set(['failed', 'trapped', 'crashed']);
 
+type Listed = ViewedList['sessions'][number];
+type Only = 'failed' | 'asking' | null;
+
+/** What is looked for stays while a session is shown, for the way back. */
+const [query, only] = [new Cell(''), new Cell<Only>(null)];
+
 export function SessionsList({ source }: { readonly source: ServedSource }): JSX.Element {
   const [round, setRound] = useState(0);
-  const [query, setQuery] = useState('');
-  const [onlyFailed, setOnlyFailed] = useState(false);
   const [active, setActive] = useState(-1);
   const loading = useLoading(() => source.sessions(), [round]);
   const hasFailed = loading.kind === 'fault';
@@ -31,10 +37,14 @@ export function SessionsList({ source }: { readonly source: ServedSource }): JSX
     }, againMs);
     return () => clearInterval(timer);
   }, [hasFailed]);
-  useEffect(() => void (document.title = 'Sessions · svc'), []);
-  const rows = loading.kind === 'there' ? filtered(loading.value, query, onlyFailed) : [];
-  const open = (row: ListedSession | undefined): void => {
-    if (row !== undefined) goTo({ session: row.session_id, tab: 'steps', step: null });
+  const { sessions, more } = loading.kind === 'there' ? loading.value : { sessions: [], more: 0 };
+  const asking = sessions.filter(({ asks }) => asks).length;
+  // Nobody is left in a list that is empty because the last question has its answer.
+  const wanted = only.value === 'asking' && asking === 0 ? null : only.value;
+  const rows = filtered(sessions, query.value, wanted);
+  useEffect(() => void (document.title = `${asking > 0 ? `(${asking}) ` : ''}Sessions · svc`), [asking]);
+  const open = (row: Listed | undefined): void => {
+    if (row !== undefined) goTo({ session: row.session_id, tab: row.asks ? 'conversation' : 'steps', step: null });
   };
   return (
     <>
@@ -46,24 +56,29 @@ export function SessionsList({ source }: { readonly source: ServedSource }): JSX
       </header>
       <main class="sessions">
         <div class="tools">
-          <button class="filter" aria-pressed={onlyFailed} onClick={() => setOnlyFailed(!onlyFailed)}>
+          <Filter what="failed" wanted={wanted}>
             Failed only
-          </button>
+          </Filter>
+          {asking > 0 && (
+            <Filter what="asking" wanted={wanted}>
+              {count(asking)} {asking === 1 ? 'waits' : 'wait'} for you
+            </Filter>
+          )}
           <span class="spring" />
           <label class="search">
             <span class="off">Search sessions</span>
             <input
               type="search"
               placeholder="Search sessions"
-              value={query}
-              onInput={({ currentTarget }) => setQuery(currentTarget.value)}
+              value={query.value}
+              onInput={({ currentTarget }) => void (query.value = currentTarget.value)}
             />
           </label>
-          <output>{loading.kind === 'there' ? counted(rows.length, 'session') : ''}</output>
+          <output>{loading.kind === 'there' ? countsOf(rows.length, sessions.length + more) : ''}</output>
         </div>
         {rows.length === 0 ? (
           <p class="empty" role="status">
-            {emptyText(loading)}
+            {emptyText(loading, more)}
           </p>
         ) : (
           <VirtualList
@@ -76,7 +91,7 @@ export function SessionsList({ source }: { readonly source: ServedSource }): JSX
             onMove={setActive}
             onOpen={() => open(rows[active])}
             layout="session-columns"
-            columns={[['State'], ['Capsule'], ['Task'], ['Started'], ['Tasks', 'num'], ['Tokens', 'num'], ['Session']]}
+            columns={columns}
             rows={() => (index, attributes) => <Row row={rows[index]} attributes={attributes} onOpen={open} />}
           />
         )}
@@ -85,27 +100,70 @@ export function SessionsList({ source }: { readonly source: ServedSource }): JSX
   );
 }
 
+const columns = [
+  ['State'],
+  ['Capsule'],
+  ['Task'],
+  ['Model'],
+  ['Started'],
+  ['Time', 'num'],
+  ['Tasks', 'num'],
+  ['Tokens', 'num'],
+  ['Session'],
+] as const;
+
+interface FilterProps {
+  readonly what: Only;
+  readonly wanted: Only;
+  readonly children: ComponentChildren;
+}
+
+function Filter({ what, wanted, children }: FilterProps): JSX.Element {
+  return (
+    <button
+      class={`filter ${what}`}
+      aria-pressed={wanted === what}
+      onClick={() => void (only.value = wanted === what ? null : what)}
+    >
+      {children}
+    </button>
+  );
+}
+
+/** `12 sessions`, `3 of 12 sessions`. */
+function countsOf(shown: number, all: number): string {
+  return shown === all ? counted(all, 'session') : `${count(shown)} of ${counted(all, 'session')}`;
+}
+
 interface RowProps {
-  readonly row: ListedSession | undefined;
+  readonly row: Listed | undefined;
   readonly attributes: RowAttributes;
-  readonly onOpen: (row: ListedSession | undefined) => void;
+  readonly onOpen: (row: Listed | undefined) => void;
 }
 
 function Row({ row, attributes, onOpen }: RowProps): JSX.Element {
+  const folder = row?.folder ?? '';
   return (
     <div {...attributes} class="session-row session-columns" onClick={() => onOpen(row)}>
       <span role="gridcell" class="state">
-        <i class={`dot ${dotOf(row?.status ?? '')}`} />
-        {theirs(row?.status ?? '')}
+        <i class={`dot ${row?.asks === true ? 'asking' : dotOf(row?.status ?? '')}`} />
+        <span class="theirs">{row?.asks === true ? 'waits for you' : theirs(row?.status ?? '')}</span>
       </span>
-      <span role="gridcell" class="strong">
-        {theirs(row?.capsule || '–')}
+      <span role="gridcell" title={withoutOdd(folder)}>
+        <span class="strong">{theirs(row?.capsule || '–')}</span>{' '}
+        <bdi class="muted">{theirs(folder.slice(folder.lastIndexOf('/') + 1))}</bdi>
       </span>
-      <span role="gridcell" class="muted">
+      <span role="gridcell" class="muted" title={withoutOdd(row?.task ?? '')}>
         {theirs(row?.task || '–')}
+      </span>
+      <span role="gridcell" class="muted" title={withoutOdd(row?.model ?? '')}>
+        {theirs(row?.model || '–')}
       </span>
       <span role="gridcell" class="muted">
         {row?.started_at_ms == null ? '–' : minute(row.started_at_ms)}
+      </span>
+      <span role="gridcell" class="num">
+        {timeOf(row)}
       </span>
       <span role="gridcell" class="num">
         {count(row?.tasks ?? 0)}
@@ -127,20 +185,32 @@ export function dotOf(status: string): string {
   return status === 'canceled' ? 'canceled' : 'completed';
 }
 
-function filtered(rows: readonly ListedSession[], query: string, isFailed: boolean): readonly ListedSession[] {
-  const words = query.trim().toLowerCase();
+/** How long a session took, or has taken so far. */
+function timeOf(row: Listed | undefined): string {
+  if (row?.duration_ms != null) return duration(row.duration_ms);
+  return row?.status === 'running' && row.started_at_ms !== null
+    ? duration(Math.max(0, now() - row.started_at_ms))
+    : '–';
+}
+
+function filtered(rows: readonly Listed[], words: string, wanted: Only): readonly Listed[] {
+  const sought = words.trim().toLowerCase();
   return rows.filter(
     (row) =>
-      (!isFailed || failures.has(row.status)) &&
-      (words === '' ||
-        `${row.capsule ?? ''} ${row.task ?? ''} ${row.session_id} ${row.status}`.toLowerCase().includes(words)),
+      (wanted !== 'failed' || failures.has(row.status)) &&
+      (wanted !== 'asking' || row.asks) &&
+      (sought === '' ||
+        [row.capsule, row.task, row.session_id, row.status, row.model, row.folder, row.asks ? 'waits for you' : '']
+          .join(' ')
+          .toLowerCase()
+          .includes(sought)),
   );
 }
 
-function emptyText(loading: Loading<readonly ListedSession[]>): string {
+function emptyText(loading: Loading<ViewedList>, more: number): string {
   if (loading.kind === 'loading') return 'Looking for sessions…';
   if (loading.kind === 'fault') return loading.why;
-  return loading.value.length === 0
-    ? 'No session runs or is recorded here. svc run starts one.'
-    : 'No session is what the filters ask for.';
+  if (loading.value.sessions.length === 0) return 'No session runs or is recorded here. svc run starts one.';
+  const older = more === 0 ? '' : ` ${counted(more, 'older one is', 'older ones are')} not listed.`;
+  return `No session is what the filters ask for.${older}`;
 }

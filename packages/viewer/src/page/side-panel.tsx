@@ -129,8 +129,8 @@ function CopyLink({ eventId, isServed }: { readonly eventId: string; readonly is
   const link = linkTo({ ...address.value, step: eventId });
   const copy = (): void => {
     navigator.clipboard.writeText(link).then(
-      // A page that is opened anew has no token.
-      () => setSaid(isServed ? 'Copied, for the address of a page that is open' : 'Copied'),
+      // Another tab has no token.
+      () => setSaid(isServed ? 'Copied, for the address of this tab' : 'Copied'),
       () => setSaid(link),
     );
   };

@@ -6,6 +6,7 @@ import { useLayoutEffect, useRef, useState } from 'preact/hooks';
 import type { Child } from '@svc/protocol/viewed-rows.ts';
 import type { Task } from '../store/session.ts';
 import type { View } from '../store/view.ts';
+import { withoutOdd } from '../text/odd-characters.ts';
 import { count, duration } from '../text/words.ts';
 import { dotOf } from './sessions-list.tsx';
 import { theirs } from './theirs.tsx';
@@ -73,11 +74,15 @@ interface TaskEntryProps {
 function TaskEntry({ task, view, top }: TaskEntryProps): JSX.Element {
   const isChosen = view.onlyTask.value === task.index;
   const state = stateOf(task, view);
-  const tokens = (task.input ?? 0) + (task.output ?? 0);
+  const { sums, tokensOf } = view.session;
+  // Of a task that runs, as many as its turns have told so far: read with the sums, which change when those do.
+  const tokens =
+    task.state === undefined && sums.value.modelCalls > 0 ? (tokensOf[task.index] ?? 0) : tokensOfEnd(task);
   return (
     <li style={{ top: `${top}px` }}>
       <button
         class={`task ${isChosen ? 'on' : ''}`}
+        title={withoutOdd(task.text)}
         aria-pressed={isChosen}
         onClick={() => {
           view.pickTask(task.index);
@@ -91,12 +96,17 @@ function TaskEntry({ task, view, top }: TaskEntryProps): JSX.Element {
         <span class="task-facts">
           <span>{theirs(state)}</span>
           {task.isUntrusted && <span class="warn"> · untrusted</span>}
-          {task.durationMs !== undefined && task.durationMs > 0 && <span> · {duration(task.durationMs)}</span>}
           {tokens > 0 && <span> · {count(tokens)} tokens</span>}
+          {task.durationMs !== undefined && task.durationMs > 0 && <span> · {duration(task.durationMs)}</span>}
         </span>
       </button>
     </li>
   );
+}
+
+/** What a task took in all, as its end says. */
+export function tokensOfEnd({ input = 0, output = 0 }: Task): number {
+  return input + output;
 }
 
 /** The word for where a task stands. */

@@ -1,5 +1,6 @@
 /** The figures of a session, in the order in which they are shown everywhere. */
 
+import { now } from '../text/page-clock.ts';
 import { count, duration } from '../text/words.ts';
 import type { Session } from './session.ts';
 
@@ -13,10 +14,13 @@ export interface Sum {
 
 export const failedLabel = 'Failed';
 
-export function sumsOf({ count: rows, columns, sums }: Session): readonly Sum[] {
+export function sumsOf({ count: rows, columns, live, start, sums }: Session): readonly Sum[] {
   const { modelCalls, input, output, failed } = sums.value;
+  const startedAt = start.value?.startedAt ?? 0;
+  // A session that runs takes time without a line, such as while it waits for an answer.
+  const soFar = live.value === null || startedAt === 0 ? 0 : now() - startedAt;
   return [
-    { label: 'Time', value: rows.value === 0 ? 0 : columns.end, show: duration, rank: 0 },
+    { label: 'Time', value: rows.value === 0 ? 0 : Math.max(columns.end, soFar), show: duration, rank: 0 },
     { label: 'Lines', value: rows.value, show: count, rank: 0 },
     { label: 'Model calls', value: modelCalls, show: count, rank: 2 },
     { label: 'Tokens in', value: input, show: count, rank: 1 },

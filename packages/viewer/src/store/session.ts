@@ -8,6 +8,7 @@ import { now } from '../text/page-clock.ts';
 import { wentWrong } from '../trace/kinds.ts';
 import { Cell } from './cell.ts';
 import { Columns } from './columns.ts';
+import { tellsAgain } from './told-again.ts';
 
 export interface Task extends NewTask, Partial<Omit<EndedTask, 'index'>> {}
 
@@ -15,6 +16,7 @@ export interface Sums {
   readonly input: number;
   readonly output: number;
   readonly modelCalls: number;
+  /** Rows that went wrong, each thing once. */
   readonly failed: number;
 }
 
@@ -40,6 +42,8 @@ export class Session {
   readonly children: Cell<readonly Child[]> = new Cell([]);
   readonly hasEvidence: Cell<boolean> = new Cell(false);
   readonly sums: Cell<Sums> = new Cell({ input: 0, output: 0, modelCalls: 0, failed: 0 });
+  /** Tokens of each task so far; changes with `sums`. */
+  readonly tokensOf: number[] = [];
   /** Another value each time that the trace is read to its end; null until then. */
   readonly whole: Cell<{ readonly kind: 'whole' } | null> = new Cell(null);
   /** Known once it is known what there is beside the trace. */
@@ -49,6 +53,7 @@ export class Session {
   /** Why reading has ended early; '' while it has not. */
   readonly lost: Cell<string> = new Cell('');
   readonly #worker: WorkerPort;
+  readonly #isAgain = tellsAgain(this.columns);
   readonly #waiting = new Map<number, Waiting>();
   #asked = 0;
 
@@ -131,14 +136,16 @@ export class Session {
     this.count.value = rows.first + rows.kind.length;
   }
 
-  #sum({ kind, flags, input, output }: Block['rows']): void {
+  #sum({ first, kind, flags, input, output, task }: Block['rows']): void {
     let { input: inputs, output: outputs, modelCalls, failed } = this.sums.value;
     for (let index = 0; index < kind.length; index += 1) {
-      if (((flags[index] ?? 0) & wentWrong) !== 0) failed += 1;
+      if (!this.#isAgain(first + index) && ((flags[index] ?? 0) & wentWrong) !== 0) failed += 1;
       if (!isModel(kind[index] ?? 255)) continue;
       modelCalls += 1;
-      inputs += input[index] ?? 0;
-      outputs += output[index] ?? 0;
+      const [asked, given, of] = [input[index] ?? 0, output[index] ?? 0, task[index] ?? -1];
+      inputs += asked;
+      outputs += given;
+      if (of !== -1) this.tokensOf[of] = (this.tokensOf[of] ?? 0) + asked + given;
     }
     this.sums.value = { input: inputs, output: outputs, modelCalls, failed };
   }

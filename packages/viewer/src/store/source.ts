@@ -2,11 +2,11 @@
 
 import { asJsonObject, type JsonObject, stringOr } from '@svc/protocol/json-object.ts';
 import type {
-  ListedSession,
   ViewedComparison,
   ViewedFacts,
   ViewedFile,
   ViewedFiles,
+  ViewedList,
 } from '@svc/protocol/viewed-session.ts';
 import type { Place } from '../messages.ts';
 import { ask, faultOf, fromBase64, heldBytes, SourceFault } from '../worker/byte-sources.ts';
@@ -25,9 +25,8 @@ export class ServedSource {
     this.#token = token;
   }
 
-  async sessions(): Promise<readonly ListedSession[]> {
-    const { sessions } = await this.#json<{ sessions: readonly ListedSession[] }>('sessions');
-    return sessions;
+  async sessions(): Promise<ViewedList> {
+    return await this.#json('sessions');
   }
 
   async facts(id: string): Promise<ViewedFacts> {

@@ -6,6 +6,7 @@ import { laneOfKind, wentWrong } from '../trace/kinds.ts';
 import { Cell, follow, watch } from './cell.ts';
 import type { Columns } from './columns.ts';
 import type { Session } from './session.ts';
+import { tellsAgain } from './told-again.ts';
 
 export const tabs = ['steps', 'conversation', 'grants', 'files', 'compare'] as const;
 export type Tab = (typeof tabs)[number];
@@ -188,9 +189,11 @@ function rowsThat(columns: Columns, [count, task, isFailed, name, hidden, span, 
     return everything(count);
   const { kind, flags, task: tasks, start, duration, name: named, details } = columns;
   const onlyName = columns.names.indexOf(name);
+  const isAgain = tellsAgain(columns);
   const rows = new Uint32Array(count);
   let length = 0;
   for (let row = 0; row < count; row += 1) {
+    if (isFailed && (isAgain(row) || ((flags.data[row] ?? 0) & wentWrong) === 0)) continue;
     if (task !== -1 && tasks.data[row] !== task) continue;
     if (
       name !== '' &&
@@ -198,7 +201,6 @@ function rowsThat(columns: Columns, [count, task, isFailed, name, hidden, span, 
       !(kind.data[row] === kinds.egress && columns.nameOf(row).startsWith(`${name}:`))
     )
       continue;
-    if (isFailed && ((flags.data[row] ?? 0) & wentWrong) === 0) continue;
     const lane = laneOfKind[kind.data[row] ?? 255] ?? -1;
     if (lane !== -1 && hidden.has(lane)) continue;
     const begun = start.data[row] ?? 0;

@@ -45,10 +45,12 @@ export class StandInServer {
   readonly #server: Server;
   readonly #sessions: readonly StandInSession[];
   readonly #compare: ViewedComparison | null;
+  readonly #more: number;
 
-  constructor(sessions: readonly StandInSession[], compare: ViewedComparison | null = null) {
+  constructor(sessions: readonly StandInSession[], compare: ViewedComparison | null = null, more = 0) {
     this.#sessions = sessions;
     this.#compare = compare;
+    this.#more = more;
     this.#server = createServer((request, response) => {
       this.#serve(request, response).catch(() => response.destroy());
     });
@@ -101,7 +103,7 @@ export class StandInServer {
     }
     this.asked.push(`${request.method} ${pathname}`);
     if (pathname === '/sessions') {
-      json(response, { sessions: this.#sessions.map(rowOf) });
+      json(response, { sessions: this.#sessions.map(rowOf), more: this.#more });
       return;
     }
     if (pathname === '/compare') {
@@ -123,6 +125,10 @@ function rowOf({ id, row }: StandInSession): unknown {
     version: '1.2.0',
     started_at_ms: 1_795_350_260_734,
     status: 'ok',
+    asks: false,
+    folder: null,
+    model: 'large-2',
+    duration_ms: 34_000,
     tasks: 3,
     tokens: 48_210,
     task: 'The parser drops the last header when the file ends without a line feed.',
