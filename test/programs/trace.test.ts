@@ -69,7 +69,7 @@ describe('svc trace list', () => {
     const lines = [
       { event_type: 'session_start', timestamp: 1_759_000_000_000, capsule: { name: 'reviewer', version: '2.0.0' } },
       { event_type: 'task_received' },
-      { event_type: 'inference', usage: { input_tokens: 40, output_tokens: 2 } },
+      { event_type: 'inference', model: 'small-1', usage: { input_tokens: 40, output_tokens: 2 } },
     ];
     writeFileSync(join(older, 'trace.jsonl'), lines.map((line) => `${JSON.stringify(line)}\n`).join(''));
     expect((await trace('list')).stdout).toBe(
@@ -80,7 +80,8 @@ describe('svc trace list', () => {
         '',
       ].join('\n'),
     );
-    const [, second] = (await trace('list', '--json')).stdout.split('\n');
+    const [first, second] = (await trace('list', '--json')).stdout.split('\n');
+    expect(JSON.parse(first ?? '')).toMatchObject({ model: 'scripted', duration_ms: 16_400 });
     expect(JSON.parse(second ?? '')).toEqual({
       session_id: id('77c0'),
       folder: null,
@@ -89,7 +90,7 @@ describe('svc trace list', () => {
       started_at_ms: 1_759_000_000_000,
       status: 'crashed',
       duration_ms: null,
-      model: null,
+      model: 'small-1',
       tasks: 1,
       tokens: 42,
       unread_lines: 0,

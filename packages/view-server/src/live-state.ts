@@ -51,7 +51,7 @@ export class LiveState {
     if (event !== null) return this.#event(event, at);
     const frame = decodeFrame(received);
     if (frame?.event !== 'text' && frame?.event !== 'thinking') return;
-    // The turn is told: who comes later gets the frames of all turns so far.
+    // The trace has this text by now. A connection that begins later gets the frames of all turns so far.
     if (frame.final) return this.#set({ text: '' });
     const thinking = frame.event === 'thinking';
     const before = thinking === this.#now.thinking ? this.#now.text : '';

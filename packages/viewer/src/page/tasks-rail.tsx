@@ -75,7 +75,7 @@ function TaskEntry({ task, view, top }: TaskEntryProps): JSX.Element {
   const isChosen = view.onlyTask.value === task.index;
   const state = stateOf(task, view);
   const { sums, tokensOf } = view.session;
-  // Of a task that runs, as many as its turns have told so far: read with the sums, which change when those do.
+  // The trace counts the tokens of a task at its end. Until then its turns count, together with the sums.
   const tokens =
     task.state === undefined && sums.value.modelCalls > 0 ? (tokensOf[task.index] ?? 0) : tokensOfEnd(task);
   return (
