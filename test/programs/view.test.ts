@@ -63,7 +63,10 @@ describe('the page of recorded sessions', () => {
       read_only: false,
     });
     const listed = await svc(workspace, ['sessions', '--json']);
-    expect(await view.json('/sessions')).toEqual({ sessions: [JSON.parse(listed.stdout)] });
+    expect(await view.json('/sessions')).toEqual({
+      sessions: [{ ...(JSON.parse(listed.stdout) as object), asks: false }],
+      more: 0,
+    });
     expect(await view.json(`/s/${id}`)).toEqual({
       id,
       live: false,
@@ -325,7 +328,7 @@ describe('the page of recorded sessions', () => {
     renameSync(folderOf(workspace, id), elsewhere);
     symlinkSync(elsewhere, folderOf(workspace, id));
     const view = await ViewProcess.start(workspace);
-    expect(await view.json('/sessions')).toEqual({ sessions: [] });
+    expect(await view.json('/sessions')).toEqual({ sessions: [], more: 0 });
     const answer = await view.ask(`/s/${id}/trace`);
     expect([answer.status, answer.text]).toEqual([
       403,
