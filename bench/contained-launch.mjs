@@ -1,13 +1,9 @@
 // @ts-check
 // Measures how long a contained program takes to start and end.
-import { execFile } from 'node:child_process';
-import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { promisify } from 'node:util';
 
 import { installBubblewrap } from './support/bubblewrap.mjs';
 import { loadSubject } from './support/bundle.mjs';
-import { createHome } from './support/capsule.mjs';
 import { startLaunchProcess } from './support/launch-processes.mjs';
 import { alternate } from './support/rounds.mjs';
 
@@ -36,36 +32,6 @@ export const containedSealed = {
 /** The same two in a process that holds nothing else: Node forks itself for each spawn, so a bare one takes longer the more a process holds. */
 /** @type {readonly import('./support/row.mjs').Row[]} */
 export const containedInSmall = [smallRow('scoped', 0.7), smallRow('sealed', 1.2)];
-
-/** The program for each command, against a Node that does nothing. What it keeps is there. */
-/** @type {import('./support/row.mjs').Row} */
-export const sandboxCommand = {
-  name: 'sandbox-command',
-  goal: { atMost: 1.75 },
-  unit: 'times',
-  async measure() {
-    const { env, remove } = await createHome();
-    const ended = async (/** @type {readonly string[]} */ args) => {
-      const began = performance.now();
-      await promisify(execFile)(process.execPath, args, { env });
-      return performance.now() - began;
-    };
-    try {
-      const { subject, floor, ratio } = await alternate({
-        rounds: 21,
-        subject: () => ended([join(packageRoot, 'bin', 'svc-sandbox.cjs'), '--', 'true']),
-        floor: () => ended(['-e', '0']),
-      });
-      return {
-        subject: `svc-sandbox -- true ${subject.toFixed(0)} ms`,
-        floor: `node -e 0 ${floor.toFixed(0)} ms`,
-        figure: ratio,
-      };
-    } finally {
-      await remove();
-    }
-  },
-};
 
 /** The same against `bwrap` with the same mounts and namespaces; it has neither filter nor rules nor limits to set up. */
 /** @type {import('./support/row.mjs').Row} */

@@ -4,7 +4,7 @@ import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 
 import { createWorkspace } from './support/capsule.mjs';
-import { manifestOf, serveModel } from './support/model.mjs';
+import { done, manifestOf, serveModel } from './support/model.mjs';
 import { median } from './support/rounds.mjs';
 
 const turns = 1530;
@@ -40,7 +40,7 @@ async function millisecondsOfTurns() {
       if (answeredAt > 0) took.push(performance.now() - answeredAt);
       turn += 1;
     },
-    reply: () => replyOf(turn),
+    reply: () => (turn > turns ? done : callOf(turn)),
     onAnswered: () => (answeredAt = performance.now()),
   });
   const { folder, env, command, remove } = await createWorkspace({ manifest: manifestOf(model.port, turns + 1) });
@@ -60,8 +60,7 @@ async function millisecondsOfTurns() {
  * @param {number} turn
  * @returns {import('./support/model.mjs').Reply}
  */
-function replyOf(turn) {
-  if (turn > turns) return { delta: { content: 'Done.' }, finish: 'stop' };
+export function callOf(turn) {
   const call = { name: 'none', arguments: JSON.stringify({ path: 'src/file.txt', text: 'x'.repeat(60) }) };
   const toolCalls = [{ index: 0, id: `call_${turn}`, type: 'function', function: call }];
   return { delta: { tool_calls: toolCalls }, finish: 'tool_calls' };

@@ -7,7 +7,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 
 import { createWorkspace, end, firstLine, waits } from './support/capsule.mjs';
-import { manifestOf, serveModel } from './support/model.mjs';
+import { done, manifestOf, serveModel } from './support/model.mjs';
 import { median } from './support/rounds.mjs';
 
 const loopHolds = fileURLToPath(new URL('support/loop-holds.cjs', import.meta.url));
@@ -34,7 +34,7 @@ export const longMessage = {
     let answered = () => {};
     const model = await serveModel({
       onAsked: () => {},
-      reply: () => ({ delta: { content: 'Done.' }, finish: 'stop' }),
+      reply: () => done,
       onAnswered: () => answered(),
     });
     const manifest = `${manifestOf(model.port, 1)}${waits}`;

@@ -1,7 +1,11 @@
 // @ts-check
-// npm run bench [-- --peers | <row>...]: measures and prints one table. A row that cannot run says why, and the exit code is 1. With --peers it brings
-// the programs and libraries of others first, says which versions are there, and measures the rows against them alone.
+// npm run bench [-- --peers | --plots | <row>...]: measures and prints one table. A row that cannot run says why, and the exit code is 1. A name that ends in an
+// asterisk stands for all rows that begin like it. With --peers it brings the programs and libraries of others first, says which versions are there, and
+// measures the rows against them alone; without it, rows whose peer takes long to bring are left out unless they are named. With --plots it draws
+// docs/pictures/costs.svg instead.
 import { execFileSync } from 'node:child_process';
+import { writeFileSync } from 'node:fs';
+import { availableParallelism, loadavg } from 'node:os';
 import { fileURLToPath } from 'node:url';
 
 import { a2aRows } from './a2a.mjs';
@@ -13,7 +17,6 @@ import {
   containedInSmall,
   containedScoped,
   containedSealed,
-  sandboxCommand,
 } from './contained-launch.mjs';
 import { firstAnswers } from './first-answers.mjs';
 import { firstChildTurn } from './first-child-turn.mjs';
@@ -25,15 +28,18 @@ import { longConversation } from './long-conversation.mjs';
 import { longMessage } from './long-message.mjs';
 import { manyCapsules } from './many-capsules.mjs';
 import { oneTask } from './one-task.mjs';
+import { plots } from './plots.mjs';
 import { refereeCycles, refereeSpawn } from './referee-cycles.mjs';
 import { registryDownload, registryMemory, registryNginx, registryPublish, registryVersions } from './registry.mjs';
 import { resourceReads } from './resource-reads.mjs';
+import { containedSandlock, sandboxCommands } from './sandboxes.mjs';
 import { signatureVerify, signedInstall } from './signatures.mjs';
 import { startUp } from './start-up.mjs';
 import { streamRows } from './stream.mjs';
 import { streamP99, streamStalled } from './stream-latency.mjs';
 import { streamPeers } from './stream-peers.mjs';
 import { broughtPeer, leftOut, peers } from './support/peer-programs.mjs';
+import { drawPlots } from './support/plot.mjs';
 import { meets, renderTable } from './support/row.mjs';
 import { telemetrySpan, telemetryStart } from './telemetry.mjs';
 import { terminalLines } from './terminal-lines.mjs';
@@ -68,7 +74,8 @@ const rows = [
   containedHeap,
   containedFirst,
   ...containedInSmall,
-  sandboxCommand,
+  ...sandboxCommands,
+  containedSandlock,
   ...streamRows,
   ...streamPeers,
   ...a2aRows,
@@ -92,9 +99,12 @@ const rows = [
 ];
 
 const withPeers = process.argv.includes('--peers');
-const named = process.argv.slice(2).filter((argument) => argument !== '--peers');
+const named = process.argv.slice(2).filter((argument) => !['--peers', '--plots'].includes(argument));
 const wanted = withPeers ? [...named, ...peers.flatMap((peer) => peer.rows)] : named;
-const unknown = wanted.filter((name) => !rows.some((row) => row.name === name));
+const heavy = new Set(peers.flatMap(({ isHeavy, rows }) => (isHeavy === true ? rows : [])));
+/** @type {(row: string, asked: string) => boolean} */
+const isMeant = (row, asked) => (asked.endsWith('*') ? row.startsWith(asked.slice(0, -1)) : row === asked);
+const unknown = wanted.filter((asked) => !rows.some(({ name }) => isMeant(name, asked)));
 if (unknown.length > 0) {
   console.error(`no such row: ${unknown.join(', ')}; there are ${rows.map((row) => row.name).join(', ')}`);
   process.exit(2);
@@ -102,19 +112,33 @@ if (unknown.length > 0) {
 
 execFileSync(process.execPath, [fileURLToPath(new URL('../scripts/build.mjs', import.meta.url))], { stdio: 'inherit' });
 
+if (process.argv.includes('--plots')) {
+  await writePlots();
+  process.exit(0);
+}
 if (withPeers) await bringPeers();
 
 /** @type {string[]} */
 const failures = [];
 /** @type {string[][]} */
 const table = [['row', 'subject', 'floor', 'figure', 'goal', '']];
-for (const row of rows.filter(({ name }) => wanted.length === 0 || wanted.includes(name))) {
+const measured = rows.filter(({ name }) =>
+  wanted.length === 0 ? !heavy.has(name) : wanted.some((asked) => isMeant(name, asked)),
+);
+for (const row of measured) {
   if (process.stderr.isTTY) process.stderr.write(`measuring ${row.name}\n`);
   table.push(await lineOf(row));
 }
 console.log(renderTable(table));
 for (const failure of failures) console.error(failure);
 process.exitCode = failures.length === 0 ? 0 : 1;
+
+async function writePlots() {
+  const load = loadavg()[0] ?? 0;
+  const month = new Date().toLocaleDateString('en', { month: 'long', year: 'numeric' });
+  const note = `Node ${process.versions.node}, ${availableParallelism()} processors, ${month}. Load of the machine before: ${load.toFixed(1)}`;
+  writeFileSync(new URL('../docs/pictures/costs.svg', import.meta.url), drawPlots(await plots(), note));
+}
 
 async function bringPeers() {
   const lines = [['peer', 'version']];

@@ -131,7 +131,7 @@ async function downloads(svc, other, floorName) {
 }
 
 /** @param {RegistryProcess} server */
-async function publishMs(server) {
+export async function publishMs(server) {
   const before = await processorMs(server.pid);
   await publishBatch(server);
   return ((await processorMs(server.pid)) - before) / batchSize;

@@ -3,7 +3,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 
 import { startCapsule } from './capsule.mjs';
-import { serveModel } from './model.mjs';
+import { done, serveModel } from './model.mjs';
 import { anonymousKilobytes } from './resident-memory.mjs';
 import { sendTask } from './rpc-load.mjs';
 
@@ -74,7 +74,7 @@ export async function withModel({ answers, calls }, use) {
     onAsked: () => {},
     reply: () => {
       const call = calls[asked++];
-      if (call === undefined) return { delta: { content: 'Done.' }, finish: 'stop' };
+      if (call === undefined) return done;
       const toolCalls = [{ index: 0, id: `call_${asked}`, type: 'function', function: call }];
       return { delta: { tool_calls: toolCalls }, finish: 'tool_calls' };
     },

@@ -4,6 +4,9 @@ import { once } from 'node:events';
 import { createServer } from 'node:http';
 import { setTimeout as delay } from 'node:timers/promises';
 
+/** The answer that ends a task. @type {Reply} */
+export const done = { delta: { content: 'Done.' }, finish: 'stop' };
+
 /**
  * A model behind the protocol of chat completions, over a real socket of loopback.
  * @typedef {{ port: number, close(): void }} Model

@@ -4,7 +4,7 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 
 import { firstLine } from './capsule.mjs';
-import { serveModel } from './model.mjs';
+import { done, serveModel } from './model.mjs';
 import { waitedMs } from './processor-time.mjs';
 
 /**
@@ -21,7 +21,7 @@ export async function openRuns(create) {
   let [asked, answered] = [0, 0];
   const model = await serveModel({
     onAsked: () => (asked = performance.now()),
-    reply: () => ({ delta: { content: 'Done.' }, finish: 'stop' }),
+    reply: () => done,
     onAnswered: () => (answered = performance.now()),
   });
   const { folder, env, command, remove } = await create(model.port);

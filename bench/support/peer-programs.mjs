@@ -5,10 +5,12 @@ import { readFile } from 'node:fs/promises';
 import { installBubblewrap } from './bubblewrap.mjs';
 import { installedVersion } from './debian-package.mjs';
 import { installPeers } from './peers.mjs';
+import { codex, sandboxRuntime, sandlock } from './sandboxes.mjs';
 
 /**
- * `bring` answers the version that is there, which is to be `version`, and rejects with the reason why the peer is missing.
- * @typedef {{ name: string, version: string, rows: readonly string[], bring: () => Promise<string> }} Peer
+ * `bring` answers the version that is there, which is to be `version`, and rejects with the reason why the peer is missing. What takes many minutes
+ * or hundreds of megabytes is heavy: its rows are measured when they are asked for.
+ * @typedef {{ name: string, version: string, rows: readonly string[], bring: () => Promise<string>, isHeavy?: boolean }} Peer
  * @typedef {{ name: string, version: string, why: string }} LeftOut `why` is a clause for a person.
  */
 
@@ -24,6 +26,9 @@ export const peers = [
     rows: ['registry-nginx', 'resource-1kb', 'resource-1mb', 'resource-100mb'],
     bring: () => installedVersion({ program: 'nginx', versionFlag: '-v', debianPackage: 'nginx-light' }),
   },
+  ofSandbox(codex),
+  ofSandbox(sandboxRuntime),
+  ofSandbox(sandlock),
 ];
 
 /** @type {readonly LeftOut[]} */
@@ -34,17 +39,20 @@ export const leftOut = [
     why: 'no row brings it: its crate is built for many minutes with libseccomp, and it runs no command where no control group of version 2 is delegated',
   },
   {
+    name: 'nono',
+    version: '0.81.0',
+    why: 'its command is built by Cargo for many minutes, and no row was tried with it',
+  },
+  {
+    name: 'landrun',
+    version: '0.1.15',
+    why: 'its module could not be had from the module proxy of Go, so no row was tried with it',
+  },
+  {
     name: 'wasmtime',
     version: '48',
-    why: 'no row brings it: it runs a component in its own process, and svc in one that holds nothing else',
+    why: 'it runs a component in its own process, and svc in one that holds nothing else',
   },
-  ...[
-    ['codex', 'its sandbox command'],
-    ['sandbox-runtime', 'srt'],
-    ['nono', 'its command'],
-    ['landrun', 'its command'],
-    ['sandlock', 'its command'],
-  ].map(([name = '', what]) => ({ name, version: '', why: `no row brings ${what}` })),
 ];
 
 /**
@@ -76,4 +84,12 @@ function ofNpm(name, version, rows) {
     return /** @type {{ version: string }} */ (JSON.parse(await readFile(manifest, 'utf8'))).version;
   };
   return { name, version, rows, bring };
+}
+
+/**
+ * @param {Pick<import('./sandboxes.mjs').Sandbox, 'name' | 'version' | 'bring' | 'row'>} sandbox
+ * @returns {Peer}
+ */
+function ofSandbox({ name, version, bring, row }) {
+  return { name, version, rows: [row], bring, isHeavy: true };
 }

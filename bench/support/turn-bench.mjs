@@ -6,7 +6,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 
 import { end, environment, startCapsule } from './capsule.mjs';
-import { serveModel } from './model.mjs';
+import { done, serveModel } from './model.mjs';
 import { processorMs } from './processor-time.mjs';
 import { median } from './rounds.mjs';
 import { sendTask } from './rpc-load.mjs';
@@ -88,7 +88,7 @@ export class TurnBench {
     };
     this.model.reply = () => {
       turn += 1;
-      if (turn > count) return { delta: { content: 'Done.' }, finish: 'stop' };
+      if (turn > count) return done;
       const toolCalls = [{ index: 0, id: `call_${turn}`, type: 'function', function: call }];
       return { delta: { tool_calls: toolCalls }, finish: 'tool_calls' };
     };
