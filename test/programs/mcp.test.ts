@@ -251,7 +251,7 @@ describe('the server of an artifact', () => {
   });
 
   it.each([
-    ['exits', 'it exited with status 7\nhint: its last words on stderr: no licence'],
+    ['exits', 'it exited with status 7\nhint: its last words on stderr:\n  | no licence\n  |   at line 2'],
     [
       'old version',
       'it speaks the version "1999-01-01" of the protocol, and not one of 2025-11-25, 2025-06-18, 2025-03-26, 2024-11-05, 2024-10-07',
@@ -367,8 +367,8 @@ describe('a server that is a program of the host', () => {
     const workspace = hosted('{ shell: { allow: [git] } }');
     const { code, stderr } = await svc(workspace, ['run', '--workdir', 'work', '--task', 'Do it.']);
     expect(stderr).toBe(
-      'error[E-CAP-016]: the server of odd is the program node, which capabilities.shell.allow does not list\n' +
-        'hint: list node there, or use an artifact that brings its server along\n',
+      'error[E-CAP-016]: the server of odd is the program node, which neither artifacts[].runs of its entry nor capabilities.shell.allow lists\n' +
+        'hint: set runs: [node] on its entry, or use an artifact that brings its server along\n',
     );
     expect(code).toBe(1);
   });

@@ -131,7 +131,7 @@ async function answer(method, params, id) {
 
 if (has('greets')) process.stdout.write('odd server 1.0 ready\n\n');
 if (has('exits')) {
-  process.stderr.write('no licence\n');
+  process.stderr.write('no licence\n  at line 2\n');
   process.exit(7);
 }
 if (has('stays')) for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP']) process.on(signal, () => {});

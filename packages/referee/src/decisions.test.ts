@@ -16,6 +16,7 @@ const asking: Asking = {
     filesystemScope: null,
     ...noFlags,
     stateStores: [],
+    artifactRuns: [],
     containmentFloor: null,
   },
   depthRemaining: 1,

@@ -19,6 +19,7 @@ const capsule: ResolvedCapsule = {
     filesystemScope: null,
     ...noFlags,
     stateStores: [],
+    artifactRuns: [],
     containmentFloor: null,
   },
 };

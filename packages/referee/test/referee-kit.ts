@@ -80,6 +80,7 @@ const nothing: SpawnEnvelope = {
   filesystemScope: null,
   ...noFlags,
   stateStores: [],
+  artifactRuns: [],
   containmentFloor: null,
 };
 

@@ -18,7 +18,14 @@ describe('the list of the grants of a session', () => {
           plan_submit: true,
           preopens: [
             { artifact: 'svc-tool-editor', runtime: 'tool', path: '.', writable: true },
-            { artifact: 'svc-hook-debug', runtime: 'hook', path: null, writable: false, state: ['seen'] },
+            {
+              artifact: 'svc-hook-debug',
+              runtime: 'hook',
+              path: null,
+              writable: false,
+              state: ['seen'],
+              runs: ['node'],
+            },
           ],
           limits: [
             { resource: 'processes', of: 'session', max: 1280, held_by: 'cgroup-v2' },
@@ -34,7 +41,7 @@ describe('the list of the grants of a session', () => {
       ['Command', 'git', ['command', 'git']],
       ['Command', 'jq', ['command', 'jq']],
       ['Files of the tool', 'svc-tool-editor: the workdir, read and write', ['tool', 'svc-tool-editor']],
-      ['Files of the hook', 'svc-hook-debug: no files; state: seen', null],
+      ['Files of the hook', 'svc-hook-debug: no files; state: seen; runs: node', null],
       ['Network', 'api.example.com:443', ['connection', 'api.example.com:443']],
       ['Child', 'reviewer@1.0.0', ['child', 'reviewer']],
       ['Files of the host', '/opt/sdk, read', null],

@@ -153,9 +153,9 @@ function addPreopen(preopen: JsonObject, list: GrantList): void {
   const [artifact = '', runtime = 'artifact'] = namesIn([preopen['artifact'], preopen['runtime']]);
   const { path, writable } = preopen;
   const place = path === '.' ? 'the workdir' : typeof path === 'string' ? path.slice(0, maxText) : null;
-  const stores = namesIn(preopen['state']);
+  const [stores, runs] = [namesIn(preopen['state']), namesIn(preopen['runs'])];
   const reach = place === null ? 'no files' : `${place}, ${accessOf(writable)}`;
-  const held = stores.length === 0 ? '' : `; state: ${stores.join(', ')}`;
+  const held = `${stores.length === 0 ? '' : `; state: ${stores.join(', ')}`}${runs.length === 0 ? '' : `; runs: ${runs.join(', ')}`}`;
   const use = runtime === 'tool' ? (['tool', artifact] as const) : null;
   list.add(`Files of the ${runtime}`, `${artifact}: ${reach}${held}`, ['artifacts', artifact], use);
 }

@@ -42,6 +42,8 @@ export interface ArtifactGrants extends Reach {
   readonly name: string;
   readonly version: string;
   readonly runtime: 'tool' | 'driver' | 'hook';
+  /** Programs of the host that its own program may run, beside the commands of the capsule. */
+  readonly runs: readonly string[];
   /** Is null when it sees no file at all. */
   readonly preopen: ScopedPreopen | null;
 }
@@ -83,6 +85,7 @@ export function narrowGrants(request: NarrowRequest): Narrowed {
     name: entry.name,
     version: entry.version,
     runtime: entry.runtime,
+    runs: [...new Set(entry.runs ?? [])],
     preopen: preopenOf(request, drop),
     ...eachList(narrowedLists, {
       places: (list) => placesOf(list, request, drop),

@@ -27,6 +27,8 @@ export interface PreopenLine {
   readonly writable: boolean;
   /** The names of its state stores, all writable; absent when it has none. Where they lie depends on what the artifact is. */
   readonly state?: readonly string[];
+  /** What its program may run, beside the commands of the capsule; absent when that is nothing. */
+  readonly runs?: readonly string[];
 }
 
 /** What `--explain-scope --json` prints and `session_start` records as `effective_grants` (D1 "Scope report"). */
@@ -105,9 +107,15 @@ export function encodeScope(
   };
 }
 
-function preopenOf({ name, runtime, preopen, stateStores }: ArtifactGrants): PreopenLine {
-  const seen = { artifact: name, runtime, path: preopen?.scope ?? null, writable: preopen?.writable ?? false };
-  return stateStores.length === 0 ? seen : { ...seen, state: stateStores };
+function preopenOf({ name, runtime, preopen, stateStores, runs }: ArtifactGrants): PreopenLine {
+  return {
+    artifact: name,
+    runtime,
+    path: preopen?.scope ?? null,
+    writable: preopen?.writable ?? false,
+    ...(stateStores.length === 0 ? {} : { state: stateStores }),
+    ...(runs.length === 0 ? {} : { runs }),
+  };
 }
 
 /** A driver that is a program sees what the commands see (D1 "Scope report" 2). */

@@ -175,6 +175,22 @@ describe('of the filesystem scope', () => {
   });
 });
 
+describe('a program that only artifacts run', () => {
+  const runs = (names: string): string => `artifacts: [{ name: notes, version: 1.0.0, runs: ${names} }]`;
+
+  it.each([
+    [runs('[node, npx]'), runs('[node]'), 'within'],
+    [runs('[node]'), runs('[npx]'), 'the child declares "npx", which the parent does not'],
+    [capabilities('shell: { allow: [node] }'), runs('[node]'), 'the child declares "node", which the parent does not'],
+  ])('a parent with %s and a child with %s: %s', (parent, child, expected) => {
+    expect(verdict(parent, child)).toBe(expected === 'within' ? expected : `artifacts[].runs: ${expected}`);
+  });
+
+  it('never counts as a command that a child may give to its model', () => {
+    expect(verdict(runs('[node]'), capabilities('shell: { allow: [node] }'))).toMatch(/^capabilities\.shell\.allow: /);
+  });
+});
+
 describe('a state store', () => {
   const opens = (name: string): string =>
     `capabilities.state.store: an artifact of the child opens "${name}", which none of the parent does`;

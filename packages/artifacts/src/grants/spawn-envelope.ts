@@ -29,6 +29,8 @@ type GrantAxis = 'filesystemScope' | 'containmentFloor';
 export interface SpawnEnvelope extends Pick<EffectiveGrants, GrantAxis>, FlagGrants, ListGrants {
   /** Every state store that one of the capsule's artifacts opens. */
   readonly stateStores: readonly string[];
+  /** What the programs of its artifacts may run, and its model may not. */
+  readonly artifactRuns: readonly string[];
   /** `${VARIABLE}` by the value that stands for it above; absent where no variable was resolved. */
   readonly references?: ReadonlyMap<string, string>;
 }
@@ -51,6 +53,7 @@ const keys = {
   ...forLists((list) => `capabilities.${listPath(list).join('.')}`),
   filesystemScope: 'capabilities.filesystem.scope',
   stateStores: 'capabilities.state.store',
+  artifactRuns: 'artifacts[].runs',
   containmentFloor: 'capabilities.containment',
 } as const satisfies Record<Axis, string>;
 
@@ -67,6 +70,7 @@ export function envelopeOf(grants: EffectiveGrants, references: readonly Referen
     ...listsOf(grants, allLists),
     filesystemScope: grants.filesystemScope,
     stateStores: [...new Set(grants.artifacts.flatMap((artifact) => artifact.stateStores))],
+    artifactRuns: [...new Set(grants.artifacts.flatMap((artifact) => artifact.runs))],
     containmentFloor: grants.containmentFloor,
     ...(spellings.length === 0 ? {} : { references: new Map(spellings) }),
   };
@@ -98,7 +102,7 @@ type Comparison = (pair: Pair) => EnvelopeExcess | null;
 
 const { networkAllow: ofNetwork, ...ofOtherLists } = forLists(listedAlike);
 
-/** In the order of D2's table; it has no axis for paths of the host. */
+/** In the order of D2's table; it has no axis for paths of the host, and none for what only programs of artifacts run. */
 const comparisons: Readonly<Record<Axis, Comparison>> = {
   networkAllow: ofNetwork,
   ...eachFlagOf('network', heldAlike),
@@ -106,6 +110,7 @@ const comparisons: Readonly<Record<Axis, Comparison>> = {
   filesystemScope: (pair) => beyondScope(pair),
   ...eachFlagOf('filesystem', heldAlike),
   stateStores: (pair) => unlisted(pair, 'stateStores'),
+  artifactRuns: (pair) => unlisted(pair, 'artifactRuns'),
   containmentFloor: (pair) => belowFloor(pair),
 };
 
@@ -123,7 +128,7 @@ function uncovered({ parent, child }: Pair, axis: PlaceList): EnvelopeExcess | n
   return excessOf(axis, declared, `the child declares ${quoted(declared)}, which no entry of the parent covers`);
 }
 
-type NameAxis = NameList | 'stateStores';
+type NameAxis = NameList | 'stateStores' | 'artifactRuns';
 
 function listedAlike(list: ListGrant): Comparison {
   if (isPlaceList(list)) return (pair) => uncovered(pair, list);

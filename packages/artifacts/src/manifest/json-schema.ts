@@ -100,6 +100,8 @@ export const capsuleKeys: Readonly<Record<string, string>> = {
     'Where it comes from instead of the registry in use: github:<owner>/<repo>@<tag> or oci://<host>/<repository>.',
   'artifacts[].source': 'A local directory or archive to take it from instead of the registry.',
   'artifacts[].tools': 'The tools of an MCP server that are offered, by their names; all that it lists where absent.',
+  'artifacts[].runs':
+    'Programs of the host that the program of a native tool or an MCP server may run besides. The model does not get them.',
   'artifacts[].env': 'Variables set for the program of a native tool or an MCP server, best ${VARIABLE} for a key.',
   'artifacts[].capabilities': 'Narrows what the capsule grants; a hook has only what is listed here. Not for skills.',
   'artifacts[].capabilities.filesystem': 'The part of the workdir this artifact sees.',

@@ -124,6 +124,13 @@ function checkArtifacts(draft: Draft, findings: Findings): void {
         hint: 'remove the block',
       });
     }
+    if (runtime !== 'tool' && draft.has(...path, 'runs')) {
+      findings.add('E-MAN-003', `artifacts[${index}].runs is not allowed: it is for the program of a tool`, {
+        path: [...path, 'runs'],
+        part: 'key',
+        hint: 'remove the list',
+      });
+    }
     if (runtime !== 'tool' && draft.has(...path, 'tools')) {
       findings.add('E-MAN-003', `artifacts[${index}].tools is not allowed: it chooses tools of an MCP server`, {
         path: [...path, 'tools'],

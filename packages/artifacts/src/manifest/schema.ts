@@ -42,6 +42,7 @@ const artifactEntry = z.strictObject({
   capabilities: z.optional(artifactCapabilities),
   config: z.optional(freeForm),
   env: z.optional(programVariables),
+  runs: z.optional(z.array(commandName).check(z.minLength(1), z.maxLength(32))),
   tools: z.optional(
     z
       .array(z.string().check(z.regex(/^[A-Za-z0-9_.-]{1,128}$/, 'must be a name of a tool')))

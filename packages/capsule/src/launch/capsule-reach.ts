@@ -3,6 +3,7 @@
 import type { EffectiveGrants } from '@svc/artifacts/grants/effective-grants.ts';
 import type { LoadedManifest } from '@svc/artifacts/manifest/loaded-manifest.ts';
 import { formatDestination } from '@svc/kit/net/network-destination.ts';
+import { registryOf } from './package-runner.ts';
 
 export interface CapsuleReach {
   /** The host of its model first. */
@@ -14,13 +15,14 @@ export interface CapsuleReach {
 }
 
 export interface DeclaredReach {
-  readonly loaded: Pick<LoadedManifest, 'keyVariable' | 'references'>;
+  readonly loaded: Pick<LoadedManifest, 'keyVariable' | 'references' | 'manifest'>;
   readonly grants: EffectiveGrants;
 }
 
-export function reachOf({ loaded: { keyVariable, references }, grants }: DeclaredReach): CapsuleReach {
+export function reachOf({ loaded: { keyVariable, references, manifest }, grants }: DeclaredReach): CapsuleReach {
   const { endpoint, networkAllow, peerFetchAllow, envAllow, hostRead } = grants;
-  const places = [...(endpoint === null ? [] : [endpoint]), ...networkAllow, ...peerFetchAllow];
+  const registries = manifest.artifacts.flatMap(({ runs = [], env }) => runs.flatMap((name) => registryOf(name, env)));
+  const places = [...(endpoint === null ? [] : [endpoint]), ...networkAllow, ...peerFetchAllow, ...registries];
   const referred = references.map(({ variable }) => variable);
   const variables = [...(keyVariable === null ? [] : [keyVariable]), ...referred, ...envAllow];
   return {

@@ -141,6 +141,7 @@ function grants(own: Pick<ArtifactGrants, 'runtime' | 'preopen' | 'stateStores'>
     networkAllow: [],
     envAllow: [],
     hostRead: [],
+    runs: [],
     maxMemoryBytes: 1,
     deadlineSecs: 1,
     ...own,

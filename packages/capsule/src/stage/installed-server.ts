@@ -5,6 +5,8 @@ import { join } from 'node:path';
 
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import { errorCode } from '@svc/kit/diagnostics/system-reason.ts';
+import { startRequest } from '@svc/kit/net/connections.ts';
+import { isNetworkError, networkReason } from '@svc/kit/net/network-reason.ts';
 import { ioFault } from '@svc/kit/files/io-fault.ts';
 import { readSmallText } from '@svc/kit/files/read-text.ts';
 import { isBeneath } from '@svc/kit/files/resolve-beneath.ts';
@@ -13,11 +15,12 @@ import { sha256Hex } from '@svc/kit/sha256.ts';
 import { asJsonObject, parseJsonObject } from '@svc/protocol/json-object.ts';
 import { endProcess, OutputTail } from '@svc/sandbox/launched-process.ts';
 import type { Launcher } from '@svc/sandbox/launcher.ts';
-import { isProgramName, type PackageCommand } from './package-runner.ts';
+import { isProgramName, type PackageCommand } from '../launch/package-runner.ts';
 
 const dayMs = 86_400_000;
 const tailBytes = 4096;
 const endGraceMs = 2000;
+const reachMs = 5000;
 
 interface Installation {
   /** The artifact. */
@@ -30,6 +33,8 @@ interface Installation {
   /** Starts these commands, which may write in this directory of the host and nowhere else outside the workdir. */
   readonly launcherFor: (directory: string, commands: readonly string[]) => Launcher;
   readonly deadlineMs: number;
+  /** The addresses that it installs from, if they are asked without a proxy. */
+  readonly registries: readonly URL[];
 }
 
 export interface InstalledServer {
@@ -118,7 +123,7 @@ async function install(place: string, directory: string, installation: Installat
 }
 
 async function runInstaller(directory: string, installation: Installation): Promise<void> {
-  const { wanted, env, launcherFor, deadlineMs } = installation;
+  const { wanted, env, launcherFor, deadlineMs, registries } = installation;
   const { commands, args, env: settings } = installers[wanted.runner];
   const [command] = commands;
   const outcome = await launcherFor(directory, commands).launch({
@@ -131,18 +136,52 @@ async function runInstaller(directory: string, installation: Installation): Prom
   const { process: installer, problems = [] } = outcome;
   const tail = new OutputTail(tailBytes);
   const timer = setTimeout(() => void endProcess(installer, endGraceMs), deadlineMs);
+  // An installer asks again for minutes where nothing can answer.
+  const done = new AbortController();
+  const unreached = firstUnreached(registries, done.signal).then((found) => {
+    if (found !== null) void endProcess(installer, endGraceMs);
+    return found;
+  });
   const stdout = new OutputTail(tailBytes).read(installer.stdout);
   const [end] = await Promise.all([installer.ended, tail.read(installer.stderr), stdout]);
   clearTimeout(timer);
+  done.abort();
+  const missing = await unreached;
   if (end.kind === 'exited' && end.exitCode === 0) return;
+  if (missing !== null) throw failed(installation, missing, 'look at the network, or install the server beforehand');
   const how = end.kind === 'exited' ? `exited with status ${end.exitCode}` : `was ended by ${end.signal}`;
   const refused = (installer.takeRefusedHosts?.() ?? []).map((sentence) => `[${sentence}]`);
-  throw failed(installation, `${command} ${how}`, [...problems, tail.text(), ...refused].join(' '));
+  const said = tail.text();
+  const words = said === '' ? [] : [`its last words on stderr:\n${said}`];
+  throw failed(installation, `${command} ${how}`, [...problems, ...refused, ...words].join(' '));
+}
+
+/** What keeps the first of these addresses from being reached, as a clause; null where each can be, and once `signal` is aborted. Sends nothing. */
+async function firstUnreached(urls: readonly URL[], signal: AbortSignal): Promise<string | null> {
+  const [first, ...more] = urls;
+  if (first === undefined || signal.aborted) return null;
+  const asked = startRequest(first, { method: 'HEAD', signal });
+  const silent = Object.assign(new Error('no connection was made in time'), { code: 'ETIMEDOUT' });
+  const late = setTimeout(() => asked.destroy(silent), reachMs);
+  try {
+    await new Promise<void>((resolve, reject) => {
+      asked.on('error', reject);
+      asked.once('socket', (socket) => socket.once('connect', resolve));
+    });
+  } catch (error) {
+    if (signal.aborted) return null;
+    if (!isNetworkError(error)) throw error;
+    return `${first.host} cannot be reached: ${networkReason(error)}`;
+  } finally {
+    clearTimeout(late);
+    asked.destroy();
+  }
+  return await firstUnreached(more, signal);
 }
 
 function failed({ artifact, wanted }: Installation, what: string, hint: string): Diagnostic {
   const message = `the server of ${artifact} could not be installed from ${wanted.spec}: ${what}`;
-  return new Diagnostic('E-RUN-036', message, hint.trim() === '' ? {} : { hint: hint.replaceAll(/\s+/g, ' ').trim() });
+  return new Diagnostic('E-RUN-036', message, hint === '' ? {} : { hint });
 }
 
 /** As npx chooses it: the only program of the package, or the one with its name. */

@@ -54,7 +54,18 @@ export class SessionServers {
       this.#keep(key, live);
       if (change !== null) onWarning(changed(name, change));
     };
-    const common = { name, chosen, sessionDirectory, logs, cutBefore, version, clock: systemClock, onChange };
+    const onWaiting = (refused: string): void => onWarning(waiting(name, refused));
+    const common = {
+      onWaiting,
+      name,
+      chosen,
+      sessionDirectory,
+      logs,
+      cutBefore,
+      version,
+      clock: systemClock,
+      onChange,
+    };
     const server = new ToolServer({ ...common, ...place }, kept);
     this.#servers.push(server);
     const offered = await this.#untilStop(server);
@@ -98,9 +109,12 @@ export class SessionServers {
 }
 
 function silent(name: string, reason: string): Diagnostic {
-  const [what = '', ...hints] = reason.split('\n');
+  const [happened = '', said] = reason.split(/\n(?=its last words on stderr:\n)/, 2);
+  const [what = '', ...hints] = happened.split('\n');
   const message = `the server of ${name} did not list its tools: it ${what}`;
-  return new Diagnostic('E-RUN-036', message, hints.length === 0 ? {} : { hint: hints.join(' ') });
+  // Of the last words, line breaks are half of what they say.
+  const hint = [...hints, ...(said === undefined ? [] : [said])].join(' ');
+  return new Diagnostic('E-RUN-036', message, hint === '' ? {} : { hint });
 }
 
 function notListed(name: string, missing: readonly string[]): Diagnostic {
@@ -124,6 +138,13 @@ function partlyOffered(name: string, { tools, leftOut, absent }: ListedTools): D
       : `the server of ${name} lists what is not offered: ${told.join('; ')}`;
   const all = rest > 0 ? '; svc list --json names each that is left out' : '';
   return new Diagnostic('W-RUN-006', message, { hint: `the model has ${tools.length} of its tools${all}` });
+}
+
+function waiting(name: string, refused: string): Diagnostic {
+  const message = `the server of ${name} has not listed its tools after 5 s, and svc waits for at most a minute: ${refused.replaceAll('\n', ' ')}`;
+  return new Diagnostic('W-RUN-189', message, {
+    hint: 'a server that cannot start without the host needs it in capabilities.network.allow',
+  });
 }
 
 function changed(name: string, change: string): Diagnostic {

@@ -88,7 +88,7 @@ export function capsuleProcesses(grants: EffectiveGrants): ProcessGrants {
 }
 
 /**
- * What a native tool may do: its own grants, and the commands of its capsule. One without a grant for the workdir has the home that every
+ * What a native tool may do: its own grants, the commands of its capsule, and what its entry lets it run. One without a grant for the workdir has the home that every
  * process has.
  */
 export function toolProcesses(
@@ -97,7 +97,7 @@ export function toolProcesses(
   stores: readonly StoreDirectory[],
 ): ProcessGrants {
   return {
-    commands: capsule.shellAllow,
+    commands: [...new Set([...capsule.shellAllow, ...own.runs])],
     scope: own.preopen?.scope ?? homeBelow,
     writable: own.preopen?.writable ?? false,
     ...flagsOf(own),

@@ -16,10 +16,16 @@ import { toolchainVariables } from '@svc/sandbox/toolchain-variables.ts';
 import { createNativeTool } from '@svc/session/tools/native-tool.ts';
 import type { Tool } from '@svc/session/tools/tool.ts';
 import { localProgram, userProgram } from '../launch/local-program.ts';
+import {
+  addressesOf,
+  packageCommand,
+  projectVariables,
+  registryOf,
+  withoutRegistry,
+} from '../launch/package-runner.ts';
 import { hiddenIn, type OperatorCommand, operatorFiles, type OperatorPlaces } from '../launch/operator-files.ts';
 import { hiddenBeyond } from './hidden-paths.ts';
 import type { InstalledServer } from './installed-server.ts';
-import { packageCommand, projectVariables, withoutRegistry } from './package-runner.ts';
 import { toolProcesses, type StageParts, grantsOf } from './stage-parts.ts';
 import type { ProgramOwner } from './program-logs.ts';
 
@@ -140,9 +146,13 @@ async function packageServer(artifact: InstalledArtifact, parts: StageParts): Pr
   const wanted = packageCommand(command);
   const own = grantsOf(launch, name);
   const env = { ...processes.environment(own.envAllow), ...artifact.entry.env };
-  if (wanted === null || withoutRegistry(wanted.runner, env, own.networkAllow) !== null) return null;
+  if (wanted === null) return null;
+  // Whoever lets a server run npx lets npm install it, and only npm reaches the registry then.
+  const lent = own.runs.includes(wanted.runner) ? registryOf(wanted.runner, artifact.entry.env) : [];
+  const networkAllow = [...own.networkAllow, ...lent];
+  if (withoutRegistry(wanted.runner, env, networkAllow) !== null) return null;
   const { installedServer } = await import('./installed-server.ts');
-  const installing = { ...toolProcesses(own, launch.grants, []), writable: true };
+  const installing = { ...toolProcesses(own, launch.grants, []), networkAllow, writable: true };
   return await installedServer({
     artifact: name,
     wanted,
@@ -151,6 +161,7 @@ async function packageServer(artifact: InstalledArtifact, parts: StageParts): Pr
     env,
     launcherFor: (directory, commands) => processes.launcher({ ...installing, commands, writes: [directory] }),
     deadlineMs: own.deadlineSecs * 1000,
+    registries: launch.network.proxyFor === null ? addressesOf(wanted.runner, env) : [],
   });
 }
 
@@ -170,16 +181,16 @@ async function programOf(artifact: InstalledArtifact, parts: StageParts): Promis
     return { path: await stageProgram(artifact, file, path), reads: [] };
   }
   const [program = ''] = command;
-  if (launch.grants.shellAllow.includes(program)) {
+  if (launch.grants.shellAllow.includes(program) || grantsOf(launch, name).runs.includes(program)) {
     const places = placesOf(artifact, parts);
     const { PATH = '' } = parts.processes.environment([]);
     return localProgram(program, places) ?? userProgram(program, PATH, places) ?? { path: program, reads: [] };
   }
   throw new Diagnostic(
     'E-CAP-016',
-    `the server of ${name} is the program ${program}, which capabilities.shell.allow does not list`,
+    `the server of ${name} is the program ${program}, which neither artifacts[].runs of its entry nor capabilities.shell.allow lists`,
     {
-      hint: `list ${program} there, or use an artifact that brings its server along`,
+      hint: `set runs: [${program}] on its entry, or use an artifact that brings its server along`,
     },
   );
 }

@@ -15,7 +15,8 @@ interface RenderOptions {
 
 /**
  * A diagnostic for a person. The first line is `error[CODE]: message`, or `warning[CODE]: message` for a `W-` code; then come the
- * place and the line it is in, and a `hint:` line, each only when there is one (D1 "Errors"). Ends with a line feed.
+ * place and the line it is in, and a `hint:` line, each only when there is one (D1 "Errors"). What a hint repeats in lines of their own, such as the last
+ * words of a program, stands below it, each line behind a bar. Ends with a line feed.
  */
 export function renderDiagnostic(diagnostic: Diagnostic, options: RenderOptions): string {
   const colors = picocolors.createColors(options.color);
@@ -24,10 +25,13 @@ export function renderDiagnostic(diagnostic: Diagnostic, options: RenderOptions)
   const paint = isWarning ? colors.yellow : colors.red;
   const lines = [`${paint(label)}: ${oneLine(diagnostic.message)}`];
   if (diagnostic.location !== undefined) lines.push(...renderPlace(diagnostic.location, options));
-  if (diagnostic.hint !== undefined) lines.push(`${colors.cyan('hint')}: ${oneLine(diagnostic.hint)}`);
+  if (diagnostic.hint !== undefined) lines.push(...renderHint(diagnostic.hint, colors.cyan('hint')));
   const text = `${lines.join('\n')}\n`;
   return options.redactor?.redact(text) ?? text;
 }
+
+/** Of a hint, below its first line. */
+const mostLines = 40;
 
 /** Several diagnostics, with a blank line after one that shows its source. */
 export function renderDiagnostics(diagnostics: readonly Diagnostic[], options: RenderOptions): string {
@@ -46,6 +50,12 @@ function renderPlace(location: SourceLocation, { color, sourceOf }: RenderOption
   const { text, marker } = renderExcerpt(line, location);
   const shown = [place, `${gutter} ${colors.blue('|')}`, `${colors.blue(`${number} |`)} ${text}`];
   return marker === '' ? shown : [...shown, `${gutter} ${colors.blue('|')} ${colors.red(marker)}`];
+}
+
+function renderHint(hint: string, label: string): readonly string[] {
+  const [first = '', ...more] = hint.trimEnd().split(/\r?\n/);
+  const cut = more.length > mostLines ? ['\u2026', ...more.slice(-mostLines)] : more;
+  return [`${label}: ${oneLine(first)}`, ...cut.map((line) => `  | ${printable(line.replaceAll('\t', '  '))}`)];
 }
 
 function oneLine(text: string): string {

@@ -171,6 +171,11 @@ export const runCodes = {
     explanation:
       'All tools of a capsule together are at most 128, for providers take no more: artifacts[].tools chooses those of a server. A server may list at most 128 tools, with names of the protocol, each name once, and with input schemas that can be used and are not too large. A server that has resources or prompts alone gives no tools. The message says what was left out; svc list --json names each tool of it with the reason. When a provider refuses a tool by its name or its number, a bundled driver asks again without it, up to eight times in a turn, and leaves it out from then on.',
   },
+  'W-RUN-189': {
+    title: 'a server that starts was refused a host',
+    explanation:
+      'An MCP server was asked for its tools, has not answered for five seconds, and wants to connect to a host that it is not granted. It may wait for just that. svc waits for at most a minute, and never longer than limits.deadline. Grant the host in capabilities.network.allow, or tell the server to do without it.',
+  },
   'W-RUN-007': {
     title: 'the tools of an MCP server are not those it listed before',
     explanation:

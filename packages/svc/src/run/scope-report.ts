@@ -144,11 +144,12 @@ function preopenLines(preopens: readonly PreopenLine[]): readonly string[] {
   return preopens.map((preopen, index) => `${(owners[index] ?? '').padEnd(width)}  ${reachOf(preopen)}`);
 }
 
-function reachOf({ path, writable, state = [] }: PreopenLine): string {
+function reachOf({ path, writable, state = [], runs = [] }: PreopenLine): string {
   const reach =
     path === null ? [] : [`${path === '.' ? wholeWorkdir : path}, ${writable ? 'read and write' : 'read only'}`];
   const stores = state.map((store) => `the state store ${store}, read and write`);
-  return [...reach, ...stores].join('; ') || nothing;
+  const programs = runs.length === 0 ? [] : [`runs ${runs.join(', ')}, which the model does not`];
+  return [...reach, ...stores, ...programs].join('; ') || nothing;
 }
 
 function renderFields(fields: readonly Field[]): string {

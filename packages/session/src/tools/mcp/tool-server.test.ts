@@ -2,7 +2,7 @@ import { setFlagsFromString } from 'node:v8';
 import { setImmediate } from 'node:timers/promises';
 import { runInNewContext } from 'node:vm';
 
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 
 import {
   FakeLauncher,
@@ -245,6 +245,34 @@ describe('the server of an artifact', () => {
 });
 
 describe('a server that takes its time', () => {
+  it('has the hosts that it was refused told after five seconds, and goes on starting', async () => {
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+    try {
+      const refused = ['far.example is refused'];
+      let answer = (): void => {};
+      const greets: Handler = (message, process) => {
+        if (message.method !== 'initialize') return wellMeant([echo])(message, process);
+        answer = () => wellMeant([echo])(message, process);
+      };
+      const launcher = new FakeLauncher(() =>
+        Object.assign(new FakeProcess(greets), { takeRefusedHosts: () => refused.splice(0) }),
+      );
+      const told: string[] = [];
+      const server = serverOver(launcher, { kept: null, onWaiting: (words) => told.push(words) });
+      const offered = server.offered();
+      while (launcher.processes[0]?.received.length !== 1) await setImmediate();
+      vi.advanceTimersByTime(4999);
+      expect(told).toEqual([]);
+      vi.advanceTimersByTime(1);
+      expect(told).toEqual(['[far.example is refused]']);
+      answer();
+      expect(await offered).toMatchObject({ kind: 'answered' });
+      await server.close();
+    } finally {
+      vi.useRealTimers();
+    }
+  });
+
   it('has one time limit for its whole start, however often memory is collected', async () => {
     setFlagsFromString('--expose-gc');
     const collect = runInNewContext('gc') as () => void;

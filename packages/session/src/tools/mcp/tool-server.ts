@@ -14,6 +14,8 @@ import { ServerConnection, type RequestLimits, type ServerAnswer } from './serve
 
 /** Starting a server and asking it for its tools. */
 const maxStartMs = 60_000;
+/** After this time, what a server that starts was refused is told: it may wait for just that. */
+const waitToldMs = 5000;
 const shownBytes = 64 * 1024;
 const loggedBytes = 16 * 1024 * 1024;
 
@@ -44,6 +46,8 @@ export interface ToolServerSettings {
   readonly clock: Pick<Clock, 'monotonicMs'>;
   /** The server lists other tools than before. `change` says how they differ from those of the session; null when they no longer do. */
   readonly onChange: (live: ListedTools, change: string | null) => void;
+  /** Called when a server that starts has not listed its tools after five seconds and was refused a host, with a line for each. */
+  readonly onWaiting?: (refused: string) => void;
   /** How long a server may take to end by itself, and again after it was asked to; 2,000 when absent. */
   readonly endGraceMs?: number;
 }
@@ -191,13 +195,18 @@ export class ToolServer {
       onListChanged,
     });
     this.#connections.add(connection);
+    let refused = '';
+    const told = setTimeout(() => {
+      refused = connection.takeRefused();
+      if (refused !== '') this.#settings.onWaiting?.(refused.trim());
+    }, waitToldMs);
     const listed = await this.#withinStart(async (limits) => {
       const greeted = await connection.initialize(limits);
       return greeted.kind === 'failed' ? greeted : await this.#list(connection, limits);
-    });
+    }).finally(() => clearTimeout(told));
     if (listed.kind === 'failed') {
       this.#retire(connection);
-      return { ...listed, reason: `${listed.reason}${connection.takeRefused()}` };
+      return { ...listed, reason: `${listed.reason}${refused}${connection.takeRefused()}` };
     }
     this.#running = { connection, listed: listed.value };
     return { kind: 'answered', value: this.#running };

@@ -86,7 +86,7 @@ it('projectVariables keeps uv run from writing in its project, and is for nothin
 it('withoutRegistry explains an end that names the registry, and a silent one', () => {
   const explain = withoutRegistry('npx', {}, [])?.explain;
   const told =
-    'npx installs from registry.npmjs.org, which capabilities.network.allow does not list for it: list it, or install the server beforehand';
+    'npx installs from registry.npmjs.org, which capabilities.network.allow does not list for it: list it, set runs: [npx] on its entry, or install the server beforehand';
   expect(explain?.('npm error request to https://registry.npmjs.org/x failed')).toBe(told);
   expect(explain?.('')).toBe(told);
   expect(explain?.('TypeError: x is not a function')).toBeNull();

@@ -1,6 +1,6 @@
 /** Knows the programs that install a server from a registry before they run it. */
 
-import { mayReach, type NetworkDestination } from '@svc/kit/net/network-destination.ts';
+import { destinationOf, mayReach, type NetworkDestination } from '@svc/kit/net/network-destination.ts';
 
 type Variables = Readonly<Record<string, string | undefined>>;
 
@@ -38,6 +38,24 @@ interface WithoutRegistry {
   readonly explain: (said: string) => string | null;
 }
 
+/** The addresses that a package is installed from. */
+export function addressesOf(runner: PackageCommand['runner'], env: Variables): readonly URL[] {
+  return registryUrls(runner === 'npx' ? npm : uv, env);
+}
+
+function registryUrls({ named, registry: usual, files }: Runner, env: Variables): readonly URL[] {
+  const given = named.map((name) => env[name]).find((value) => value !== undefined) ?? usual;
+  const registry = URL.canParse(given) ? new URL(given) : new URL(usual);
+  const isUsual = registry.href === new URL(usual).href;
+  return [registry, ...(isUsual && files !== undefined ? [new URL(files)] : [])];
+}
+
+/** Where a program that an entry lets its server run installs from, with the variables that the entry sets; empty for any other program. */
+export function registryOf(program: string, env: Variables = {}): readonly NetworkDestination[] {
+  const runner = runners.get(program);
+  return runner === undefined ? [] : registryUrls(runner, env).flatMap((url) => destinationOf(url) ?? []);
+}
+
 /** For a program that cannot reach the registry that it installs from; null for every other. */
 export function withoutRegistry(
   program: string,
@@ -46,13 +64,11 @@ export function withoutRegistry(
 ): WithoutRegistry | null {
   const runner = runners.get(program);
   if (runner === undefined) return null;
-  const given = runner.named.map((name) => env[name]).find((value) => value !== undefined) ?? runner.registry;
-  const registry = URL.canParse(given) ? new URL(given) : new URL(runner.registry);
-  const isUsual = registry.href === new URL(runner.registry).href;
-  const wanted = [registry, ...(isUsual && runner.files !== undefined ? [new URL(runner.files)] : [])];
-  const hosts = wanted.filter((url) => !mayReach(allow, url)).map(({ host }) => host);
+  const hosts = registryUrls(runner, env)
+    .filter((url) => !mayReach(allow, url))
+    .map(({ host }) => host);
   if (hosts.length === 0) return null;
-  const explanation = `${program} installs from ${hosts.join(' and ')}, which capabilities.network.allow does not list for it: list it, or install the server beforehand`;
+  const explanation = `${program} installs from ${hosts.join(' and ')}, which capabilities.network.allow does not list for it: list it, set runs: [${program}] on its entry, or install the server beforehand`;
   const isAbout = (said: string): boolean => said === '' || hosts.some((host) => said.includes(host));
   return { env: runner.asksOnce, explain: (said) => (isAbout(said) ? explanation : null) };
 }
