@@ -87,7 +87,10 @@ describe('a formation of three processes', () => {
     formation.lead.child.kill('SIGTERM');
     await formation.lead.ended;
     const lines = [...formation.trace, ...formation.childTrace, ...formation.grandchildTrace];
-    expect(receiver.spans.map(({ spanId }) => spanId).toSorted()).toEqual(lines.flatMap(spanIdOf).toSorted());
+    const sent = receiver.spans.map(({ spanId, name, kind }) => `${spanId} ${name} ${kind}`);
+    expect(sent.map((span) => span.slice(0, 16)).toSorted(), sent.join('\n')).toEqual(
+      lines.flatMap(spanIdOf).toSorted(),
+    );
   }, 120_000);
 });
 
