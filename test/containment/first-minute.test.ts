@@ -41,6 +41,21 @@ function fresh(setup: Setup, name?: string): FirstMinute {
   return minute;
 }
 
+/** A server of one tool, which says what an expression is. */
+const notesServer = `import { createInterface } from 'node:readline';
+import { readFileSync, writeFileSync } from 'node:fs';
+const say = (id, result) => console.log(JSON.stringify({ jsonrpc: '2.0', id, result }));
+createInterface({ input: process.stdin }).on('line', async (line) => {
+  const { id, method, params } = JSON.parse(line);
+  const serverInfo = { name: 'notes', version: '1' };
+  if (method === 'initialize') say(id, { protocolVersion: params.protocolVersion, capabilities: { tools: {} }, serverInfo });
+  if (method === 'tools/list') say(id, { tools: [{ name: 'tell', inputSchema: { type: 'object' } }] });
+  if (method !== 'tools/call') return;
+  const said = await eval('(async () => ' + params.arguments.expression + ')()').catch((error) => 'failed: ' + error.message);
+  say(id, { content: [{ type: 'text', text: String(said) }] });
+});
+`;
+
 const secrets = { '.env': 'SECRET', 'api/.env.local': 'SECRET', '.env.d/x': 'SECRET', 'secrets/prod': 'SECRET' };
 
 describe.each(setups)('a task without a manifest in $name', (setup) => {
@@ -213,6 +228,34 @@ describe.each(ofOneUser)('a task in an odd folder in $name', (setup) => {
       );
     },
   );
+
+  it('lets an MCP server that the command line names see the folder and nothing else, and its model no node', async (context) => {
+    needsPrograms(context, 'node');
+    const minute = fresh(setup);
+    minute.write({ 'a.txt': 'of the folder', ...secrets, 'tools/notes.mjs': notesServer });
+    const look = (expression: string, id: string): FakeReply => calls('notes__tell', { expression }, id);
+    const read = (path: string): string => `readFileSync(${JSON.stringify(path)}, 'utf8')`;
+    await minute.plays(
+      look(`process.argv.slice(2) + ' ' + ${read('a.txt')}`, 'a'),
+      look(read('.env'), 'b'),
+      look(`writeFileSync('b.txt', 'x')`, 'c'),
+      look(read(join(minute.home, '.svc', 'cache', 'containment.json')), 'd'),
+      look(`await fetch(${JSON.stringify(minute.model?.endpoint)})`, 'e'),
+      calls('node', { command: '--version' }, 'f'),
+    );
+    const end = await minute.svc(['--mcp', "node ./tools/notes.mjs . 'two words'", 'look around']);
+    expect(end).toMatchObject({ code: 0, stdout: 'Done.\n' });
+    expect(minute.asked.tools).toContain('notes__tell');
+    expect(minute.asked.tools).not.toContain('node');
+    const [seen, masked, written, outside, network, model] = minute.results;
+    expect(seen).toBe('.,two words of the folder');
+    for (const refused of [masked, written, outside, network, model])
+      expect(refused).toMatch(/^failed|unknown|no tool|not/i);
+    expect(masked).not.toContain('SECRET');
+    expect(existsSync(join(minute.folder, 'b.txt'))).toBe(false);
+    const report = await minute.svc(['--mcp', 'npx -y @acme/server-files@1.2.3 .', '--explain-scope', 'look around']);
+    expect(report.stdout).toMatch(/files \(tool\) .*; runs npx, which the model does not/);
+  }, 60_000);
 
   it('goes on without a folder that is removed, or replaced, while it works', async (context) => {
     const minute = fresh(setup);

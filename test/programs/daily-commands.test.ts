@@ -57,6 +57,38 @@ function rows({ stdout }: SvcEnd): Record<string, unknown>[] {
 }
 
 describe('svc add', () => {
+  it('writes an MCP server by its command, whose program the model does not get', async () => {
+    await installed();
+    const before = manifestText();
+    const server = 'mcp:npx -y @acme/server-files@1.2.3 .';
+    const planned = await run('add', server, '--dry-run', '--json');
+    expect(rows(planned)).toMatchObject([{ name: 'files', after: '1.0.0', outcome: 'planned' }]);
+    expect(existsSync(join(workspace.folder, 'mcp'))).toBe(false);
+    expect(await run('add', server)).toMatchObject({ code: 0 });
+    const row = '  - { name: files, version: 1.0.0, source: "./mcp/files", runs: [npx] }\n';
+    expect(manifestText()).toBe(before.replace('# how it speaks\n', `# how it speaks\n${row}`));
+    expect(JSON.parse(readFileSync(join(workspace.folder, 'mcp/files/svc.yaml'), 'utf8'))).toEqual({
+      name: 'files',
+      version: '1.0.0',
+      runtime: 'tool',
+      implementation: 'mcp',
+      command: ['npx', '-y', '@acme/server-files@1.2.3', '.'],
+    });
+    expect(await run('run', '--explain-scope')).toMatchObject({
+      code: 0,
+      stdout: expect.stringMatching(/files \(tool\) .*; runs npx, which the model does not/) as string,
+    });
+    writeFileSync(join(workspace.folder, 'svc.yaml'), before);
+    expect(await run('add', server)).toMatchObject({
+      code: 1,
+      stderr: expect.stringMatching(/^error\[E-IO-001\]: .*mcp\/files is there already/) as string,
+    });
+    expect(await run('add', 'mcp:./server')).toMatchObject({
+      code: 1,
+      stderr: expect.stringMatching(/^error\[E-ART-008\]: /) as string,
+    });
+  });
+
   it('takes the highest version, writes its range, and keeps every comment', async () => {
     const before = manifestText();
     const end = await run('add', 'style', '--json');

@@ -210,6 +210,14 @@ describe('svc "task" in a folder without a manifest', () => {
     expect(existsSync(join(minute.home, '.svc', 'adhoc'))).toBe(false);
   });
 
+  it('starts no MCP server where nothing would hold it', async () => {
+    const minute = fresh();
+    await minute.plays();
+    const { code, stderr } = await minute.svc(['--mcp', 'node server.mjs', 'what is this?']);
+    expect({ code, stderr }).toEqual({ code: 1, stderr: expect.stringMatching(/^error\[E-CAP-027\]: /) as string });
+    expect(minute.model?.requests).toEqual([]);
+  });
+
   it('does not read .env, whatever it holds', async () => {
     const minute = fresh();
     minute.write({ '.env': 'SVC_MODEL=http://127.0.0.1:9/x\nOPENAI_API_KEY=sk-folder\n' });
@@ -290,6 +298,11 @@ describe('svc "task" in a folder without a manifest', () => {
       `error: option '--net <hosts>' argument 'http://a/b' is invalid. "http://a/b" has a path`,
     ],
     [['--env', 'A-B'], `error: option '--env <names>' argument 'A-B' is invalid. "A-B" is no such name`],
+    [['--mcp', 'x "y'], `error: option '--mcp <command>' argument 'x "y' is invalid. a " is not closed`],
+    [
+      ['--mcp', './x'],
+      `error: option '--mcp <command>' argument './x' is invalid. "./x" is not the bare name of a program`,
+    ],
     [['--workdir', 'x'], 'error: --workdir goes with a manifest: ./svc.yaml is not here'],
     [['--replay'], 'error: --replay goes with a manifest: ./svc.yaml is not here'],
     [['--task', 'x'], 'error: give the task once'],

@@ -15,6 +15,9 @@ export interface ArtifactRow {
   readonly runtime?: 'driver' | 'hook' | 'skill';
   readonly range?: string;
   readonly from?: string;
+  /** Of an MCP server that a project names by its command. */
+  readonly source?: string;
+  readonly runs?: readonly string[];
 }
 
 export type ArtifactEdit =
@@ -278,9 +281,13 @@ function keyRemoved(draft: Draft, row: YAMLMap, pair: Pair<Node, Node | null>): 
   return withLineEnd(draft, { start: line, end: draft.lineEnd(end), text: '' });
 }
 
-function entriesOf({ name, version, runtime, range, from }: ArtifactRow): readonly (readonly [string, string])[] {
-  const all = { name, version, runtime, range, from };
-  return Object.entries(all).flatMap(([key, value]) => (value === undefined ? [] : [[key, scalar(value)] as const]));
+function entriesOf({ runs, ...row }: ArtifactRow): readonly (readonly [string, string])[] {
+  const { name, version, runtime, range, from, source } = row;
+  const all = { name, version, runtime, range, from, source };
+  const texts = Object.entries(all).flatMap(([key, value]) =>
+    value === undefined ? [] : [[key, scalar(value)] as const],
+  );
+  return runs === undefined ? texts : [...texts, ['runs', `[${runs.map(scalar).join(', ')}]`]];
 }
 
 function flowRow(row: ArtifactRow): string {

@@ -79,7 +79,7 @@ async function toolProcess(
 ): Promise<{ readonly launcher: Launcher; readonly env: Readonly<Record<string, string>> }> {
   const stores = processes.openStores(own.stateStores);
   const processGrants = toolProcesses(own, launch.grants, stores);
-  const launcher = processes.launcher({ ...processGrants, reads });
+  const launcher = processes.launcher({ ...processGrants, reads, ...launch.project?.grant });
   return {
     launcher: (await programLogs()).keeping(launcher, owner),
     env: {

@@ -6,7 +6,7 @@ export const firstMinuteCodes = {
   'E-MAN-004': {
     title: 'there is no model that could do the task',
     explanation:
-      'svc "task" takes the first of these: --model, SVC_MODEL, the key of ANTHROPIC_API_KEY or of OPENAI_API_KEY, a model of an Ollama that answers at localhost:11434. A model is named as provider/name, with the provider anthropic, openai or ollama, or as http(s)://host:port/name for what serves Chat Completions. A key goes to its own provider only, and only from the environment: a .env file is not read.',
+      'svc "task" takes the first of these: --model, SVC_MODEL, the key of ANTHROPIC_API_KEY or of OPENAI_API_KEY, a model of an Ollama that answers at localhost:11434. A model is named as provider/name, with the provider anthropic, openai or ollama, or as http(s)://host:port/name for what serves Chat Completions. A key goes to its own provider only, or to where OPENAI_BASE_URL, ANTHROPIC_BASE_URL or --key-env sends it, and only from the environment: a .env file is not read.',
   },
   'E-MAN-005': {
     title: 'the model that answers is of another user of this machine',
@@ -27,6 +27,11 @@ export const firstMinuteCodes = {
     title: 'what git runs cannot be kept from a task that may write',
     explanation:
       'Git runs the programs in .git/hooks and those that .git/config names, as you, with your next command. With --write a task may change the files of a folder, as a capsule may in one that --workdir or an editor names, and these are kept as they are: in class sealed they are mounted read only. This host has a weaker class, or one of them is a link, or the configuration names a file of the folder that is not there, which the task could make, or the folder lies in a .git. --write-git lets the task change them too; then look at them before you use git there again.',
+  },
+  'E-CAP-027': {
+    title: 'nothing would hold an MCP server to what it was granted',
+    explanation:
+      'svc --mcp starts the server of a task without a manifest as it starts commands: it sees the folder and no other file, and has no network. On this host the containment class is advisory, where a program can do whatever its user can. So no server is started there. svc doctor says what is missing; a manifest may name a server for such a host.',
   },
   'E-CAP-025': {
     title: 'svc itself cannot be kept from a task that may write',

@@ -38,13 +38,17 @@ interface AddOptions extends ChangeOptions {
   readonly artifactManifest?: string;
 }
 
+const serverPrefix = 'mcp:';
+
 /** What the argument asks for. */
 type Wish =
   | { readonly kind: 'registry'; readonly name: string; readonly wanted: string | null }
   | { readonly kind: 'release'; readonly release: ReleaseRef; readonly from: string }
   | { readonly kind: 'oci'; readonly ref: ArtifactRef; readonly from: string }
   /** A component alone, and the path of the `svc.yaml` that it is packed with. */
-  | { readonly kind: 'component'; readonly reference: OciReference; readonly manifest: string };
+  | { readonly kind: 'component'; readonly reference: OciReference; readonly manifest: string }
+  /** An MCP server, by its command. */
+  | { readonly kind: 'server'; readonly command: string };
 
 /** `svc add <what>`: chooses a version, brings it, and writes it into `svc.lock` and `svc.yaml` (docs/cli.md "svc add"). */
 export function addCommand(context: CommandContext): Command {
@@ -52,7 +56,7 @@ export function addCommand(context: CommandContext): Command {
     .description('Add an artifact to svc.yaml and svc.lock, or move one to another version.')
     .argument(
       '<what>',
-      '<name>, <name>@<version>, <name>@<range>, github:<owner>/<repo>@<tag>, or oci://<host>/<path>/<name>:<version>',
+      '<name>, <name>@<version>, <name>@<range>, github:<owner>/<repo>@<tag>, oci://<host>/<path>/<name>:<version>, or mcp:<command>',
     )
     .option('--manifest <path>', 'the manifest of the project', './svc.yaml')
     .option('--registry <which>', 'the address of a registry, the name of a configured source, or local')
@@ -69,12 +73,17 @@ export function addCommand(context: CommandContext): Command {
       const wish = parseWish(what, options);
       await interruptible(context, async (signal) => {
         const opened = openForChange(context, options, signal);
+        if (wish.kind === 'server') return await (await import('./add-server.ts')).addServer(wish.command, opened);
         await carryOut(await planOf(wish, options, opened), opened);
       });
     });
 }
 
-async function planOf(wish: Wish, options: AddOptions, opened: OpenedProject): Promise<readonly PlannedChange[]> {
+async function planOf(
+  wish: Exclude<Wish, { kind: 'server' }>,
+  options: AddOptions,
+  opened: OpenedProject,
+): Promise<readonly PlannedChange[]> {
   switch (wish.kind) {
     case 'registry':
       return [await planOne(wish, options, opened)];
@@ -94,6 +103,7 @@ function parseWish(what: string, { artifactManifest: manifest }: AddOptions): Wi
       ? parseOciWish(what)
       : { kind: 'component', reference: parseOciReference(what), manifest };
   }
+  if (what.startsWith(serverPrefix)) return { kind: 'server', command: what.slice(serverPrefix.length) };
   if (what.startsWith('github:')) {
     const target = parseInstallTarget(what);
     if (target.kind === 'github') return { kind: 'release', release: target.release, from: what };

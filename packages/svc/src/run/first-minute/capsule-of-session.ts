@@ -26,6 +26,9 @@ export function capsuleOfSession(context: CommandContext, wanted: string, name: 
   const comment = [
     `Made of the session ${id}, a task without a manifest.`,
     'The folder that it was given does not come along: a manifest grants nothing outside the workdir.',
+    ...(manifest.artifacts.some(({ runs = [] }) => runs.length > 0)
+      ? ['Nor do its MCP servers: svc add "mcp:<command>" adds one.']
+      : []),
     'Put there what the capsule is to work on, or name a directory: svc run --workdir <dir> --task "<task>"',
   ];
   return capsuleText(name, comment, partsOf(manifest, keyVariableIn(text)));

@@ -2,6 +2,7 @@
 
 import { bundledVersion } from '@svc/artifacts/manifest/names.ts';
 import type { ChosenModel } from './choose-model.ts';
+import type { NamedServer } from './named-servers.ts';
 
 /** What a task was given. */
 export interface TaskGrants {
@@ -23,6 +24,8 @@ export interface TaskGrants {
   readonly git?: 'closed' | 'around';
   /** Variables with the person's name for commits; none when absent. */
   readonly identity?: readonly string[];
+  /** MCP servers that the command line names; none when absent. */
+  readonly servers?: readonly NamedServer[];
 }
 
 /** What a capsule is called that has no manifest. */
@@ -46,6 +49,7 @@ export function capsuleText(
     ...(grants.editor === null
       ? []
       : [`  - { name: ${editor}, version: ${bundledVersion}${ofEditor[grants.editor].entry}`]),
+    ...(grants.servers ?? []).map(serverEntry),
     'inference:',
     `  model: ${json(model.model)}`,
     `  endpoint: ${json(endpoint)}`,
@@ -58,6 +62,12 @@ export function capsuleText(
     ...capabilities(grants),
   ];
   return `${lines.join('\n')}\n`;
+}
+
+function serverEntry({ name, source, runs, variables }: NamedServer): string {
+  const set = variables.map((variable) => `${variable}: ${json(`\${${variable}}`)}`).join(', ');
+  const env = set === '' ? '' : `, env: { ${set} }`;
+  return `  - { name: ${name}, version: 1.0.0, source: ${json(source)}, runs: ${list(runs)}${env} }`;
 }
 
 const ofEditor = {
@@ -106,6 +116,9 @@ function systemPrompt(grants: TaskGrants): readonly string[] {
           `The tool ${editor} ${ofEditor[grants.editor].does}.${grants.folder === null ? '' : ' Its paths begin with project/.'}`,
         ]),
     ...(grants.git === undefined ? [] : [ofGit[grants.git]]),
+    ...(grants.servers ?? []).map(
+      ({ name }) => `Tools whose names begin with ${name}__ are those of a server that the person named.`,
+    ),
     hosts.length === 0 ? 'There is no network.' : `Of the network you reach ${hosts.join(', ')}, and nothing else.`,
     ...(reads.length === 0
       ? []

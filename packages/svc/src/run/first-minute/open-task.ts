@@ -2,6 +2,7 @@
 
 import { join, resolve } from 'node:path';
 
+import { runtimeTools } from '@svc/artifacts/manifest/names.ts';
 import { normalizeHostPath } from '@svc/artifacts/manifest/host-path.ts';
 import { GivenFolder } from '@svc/capsule/stage/given-project.ts';
 import { hostFacts } from '@svc/capsule/launch/launch-host.ts';
@@ -28,6 +29,7 @@ import { chooseModel, type ChosenModel } from './choose-model.ts';
 import { folderName, givenFolder } from './given-folder.ts';
 import type { GitOfTask } from './git-of-task.ts';
 import { strangerAt } from './listener-owner.ts';
+import type { NamedServer } from './named-servers.ts';
 import { RefusedThings } from './refused-things.ts';
 import type { AdhocTask } from './task-companion.ts';
 
@@ -42,6 +44,8 @@ export interface TaskFlags {
   readonly net?: readonly string[];
   readonly env?: readonly string[];
   readonly hostRead?: readonly string[];
+  /** The commands of MCP servers, in words. */
+  readonly mcp?: readonly (readonly string[])[];
 }
 
 /** Programs for every task that may read: they write only their output. */
@@ -91,8 +95,9 @@ export async function openTask(flags: TaskFlags, context: CommandContext, isRepo
     uid: facts.uid,
     ...(git?.found.kind === 'elsewhere' ? { git: git.found.git } : {}),
   });
-  const grants = grantsOf(flags, achieved, { searchPath: env['PATH'] ?? '', git, cwd });
   const root = adhocRoot(home);
+  const granted = grantsOf(flags, achieved, { searchPath: env['PATH'] ?? '', git, cwd });
+  const grants = { ...granted, servers: await serversOf(flags, granted, { root, env, isReport }) };
   const folder = folderName(path);
   const text = capsuleText(adhocName, keptComment(path, writable), { model, grants });
   const refused = new RefusedThings({ grants, searchPath: env['PATH'] ?? '', folder });
@@ -133,6 +138,20 @@ async function gitOf(
 ): Promise<GitOfTask | null> {
   if (!allow.includes('git') || achieved === 'advisory') return null;
   return await (await import('./git-of-task.ts')).gitOfTask(path, context);
+}
+
+async function serversOf(
+  { mcp = [] }: TaskFlags,
+  { commands, floor }: TaskGrants,
+  { root, env, isReport }: { readonly root: string; readonly env: CommandContext['env']; readonly isReport: boolean },
+): Promise<readonly NamedServer[]> {
+  if (mcp.length === 0) return [];
+  if (floor === null)
+    throw new Diagnostic('E-CAP-027', 'no MCP server is started: this host keeps none to what it was granted', {
+      hint: 'svc doctor says why; a capsule of a manifest may start one all the same',
+    });
+  const { nameServers } = await import('./named-servers.ts');
+  return nameServers(mcp, { root: isReport ? null : root, taken: [...commands, ...runtimeTools], env });
 }
 
 interface GrantSurroundings {
@@ -203,12 +222,13 @@ interface FirstRow {
 
 /** What the task works with and may do, in one row; more rows where somebody has to know more. */
 function firstRows({ model, grants, folder, achieved }: FirstRow): Shown {
-  const { hosts, commands, variables, reads } = grants;
+  const { hosts, commands, variables, reads, servers = [] } = grants;
   const dot = '\u00B7';
   const access = grants.folder === 'write' ? 'can be changed' : 'read only';
   const network = hosts.length === 0 ? 'no network' : hosts.join(', ');
   const named = variables.length === 0 ? '' : ` ${dot} ${variables.join(', ')}`;
-  const given = reads.length === 0 ? named : `${named} ${dot} reads ${reads.join(', ')}`;
+  const read = reads.length === 0 ? named : `${named} ${dot} reads ${reads.join(', ')}`;
+  const given = servers.length === 0 ? read : `${read} ${dot} mcp ${servers.map(({ name }) => name).join(', ')}`;
   const held = commands.length === 0 ? `${achieved}, no commands` : achieved;
   return joined([
     say`svc ${version} ${dot} ${model.model} (${model.from}) ${dot} ${folder} ${access} ${dot} ${network}${given} ${dot} ${held}\n`,

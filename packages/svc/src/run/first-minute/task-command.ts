@@ -15,6 +15,7 @@ import { run, scopeRequest } from '../run.ts';
 import { explain, runCommand } from '../run-command.ts';
 import type { RunOptions } from '../run-options.ts';
 import type { ScriptCompanion } from '../script/script-run.ts';
+import { serverWords } from './named-servers.ts';
 import { openTask, type TaskFlags } from './open-task.ts';
 import type { CompanionRequest } from './task-companion.ts';
 
@@ -53,6 +54,7 @@ export function withTaskFlags(command: Command): Command {
     .option('--allow <commands>', 'commands that the task may run too, such as npm,node', names(commandShape))
     .option('--net <hosts>', 'hosts that its commands may reach', hosts)
     .option('--env <names>', 'variables that its commands are given', names(variableShape))
+    .option('--mcp <command>', 'an MCP server whose tools the task may call, such as "npx -y <package> ."', aServer)
     .option('--host-read <paths>', 'folders of this machine that its commands may read, such as /opt/sdk', paths);
 }
 
@@ -68,7 +70,7 @@ export function isNamed(command: Command): boolean {
 
 /** The same on the command line of another `svc`. */
 export function taskFlagsAsGiven(flags: TaskFlags): readonly string[] {
-  const { model, keyEnv, insecureHttp, write, writeGit, allow, net, env, hostRead } = flags;
+  const { model, keyEnv, insecureHttp, write, writeGit, allow, net, env, hostRead, mcp = [] } = flags;
   const lists = { allow, net, env, 'host-read': hostRead };
   return [
     ...(model === undefined ? [] : ['--model', model]),
@@ -76,6 +78,7 @@ export function taskFlagsAsGiven(flags: TaskFlags): readonly string[] {
     ...(insecureHttp === true ? ['--insecure-http'] : []),
     ...(write === true ? ['--write'] : []),
     ...(writeGit === true ? ['--write-git'] : []),
+    ...mcp.flatMap((words) => ['--mcp', words.map(shellWord).join(' ')]),
     ...Object.entries(lists).flatMap(([name, given]) => (given === undefined ? [] : [`--${name}`, given.join(',')])),
   ];
 }
@@ -172,7 +175,18 @@ export function refuseFlags(
   usage: (problem: string) => never,
 ): void {
   const ofFolder = options.workdir === undefined ? (['writeGit'] as const) : [];
-  const flags = ['model', 'keyEnv', 'insecureHttp', 'write', ...ofFolder, 'allow', 'net', 'env', 'hostRead'] as const;
+  const flags = [
+    'model',
+    'keyEnv',
+    'insecureHttp',
+    'write',
+    ...ofFolder,
+    'allow',
+    'net',
+    'env',
+    'mcp',
+    'hostRead',
+  ] as const;
   const given = flags.find((flag) => options[flag] !== undefined);
   if (given === undefined) return;
   usage(
@@ -181,6 +195,20 @@ export function refuseFlags(
 }
 
 const variableShape = /^[A-Za-z_][A-Za-z0-9_]*$/;
+
+function aServer(line: string, before: readonly (readonly string[])[] = []): readonly (readonly string[])[] {
+  const words = serverWords(line);
+  if (typeof words === 'string') throw new InvalidArgumentError(words);
+  if (before.length >= maxServers) throw new InvalidArgumentError(`a task has at most ${maxServers} servers`);
+  return [...before, words];
+}
+
+/** As `splitWords` reads it again. */
+function shellWord(word: string): string {
+  return `'${word.replaceAll("'", `'\\''`)}'`;
+}
+
+const maxServers = 16;
 
 function aName(text: string): string {
   if (!variableShape.test(text) || text.length > 64)

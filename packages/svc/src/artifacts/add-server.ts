@@ -1,0 +1,63 @@
+/** Writes an MCP server into a project, as an artifact whose manifest has its command. */
+
+import { existsSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+
+import type { ArtifactEdit } from '@svc/artifacts/manifest/edit-artifacts.ts';
+import { runtimeTools } from '@svc/artifacts/manifest/names.ts';
+import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
+import { ioFault } from '@svc/kit/files/io-fault.ts';
+import { makeDirectories } from '@svc/kit/files/make-directories.ts';
+import { serverManifest, serverName, serverWords } from '../run/first-minute/named-servers.ts';
+import { carryOut } from './project-change.ts';
+import type { OpenedProject, PlannedChange } from './opened-project.ts';
+
+const version = '1.0.0';
+
+/** `svc add mcp:<command>`: `mcp/<name>/svc.yaml`, and its entry. `E-ART-008` for what is no command, `E-IO-001` for a folder that is there. */
+export async function addServer(command: string, opened: OpenedProject): Promise<void> {
+  const words = serverWords(command);
+  if (typeof words === 'string') {
+    throw new Diagnostic('E-ART-008', `the command of the MCP server cannot be used: ${words}`, {
+      hint: 'write it as on a command line, such as svc add "mcp:npx -y <package> ."',
+    });
+  }
+  const { listed, loaded, options, request } = opened;
+  const commands = loaded.manifest.capabilities.shell?.allow ?? [];
+  const name = serverName(words, new Set([...listed.map((entry) => entry.name), ...commands, ...runtimeTools]));
+  const folder = join(request.manifestDir, 'mcp', name);
+  if (existsSync(folder)) {
+    throw new Diagnostic('E-IO-001', `${folder} is there already, and nothing was written`, {
+      hint: `list it with source: ./mcp/${name}, or move it away`,
+    });
+  }
+  const [program] = words;
+  const row = { name, version, source: `./mcp/${name}`, runs: [program] };
+  const edit: ArtifactEdit = { kind: 'add', row };
+  const change: PlannedChange = {
+    name,
+    before: null,
+    after: version,
+    range: null,
+    candidate: null,
+    wanted: null,
+    expectedEdit: edit,
+    edit: () => edit,
+  };
+  if (options.dryRun !== true) write(folder, serverManifest(name, words));
+  try {
+    await carryOut([change], opened);
+  } catch (error) {
+    if (options.dryRun !== true) rmSync(folder, { recursive: true, force: true });
+    throw error;
+  }
+}
+
+function write(folder: string, text: string): void {
+  try {
+    makeDirectories(folder);
+    writeFileSync(join(folder, 'svc.yaml'), text, { flag: 'wx' });
+  } catch (error) {
+    throw ioFault(error, `cannot write ${join(folder, 'svc.yaml')}`);
+  }
+}
