@@ -15,7 +15,7 @@ export interface ArtifactRow {
   readonly runtime?: 'driver' | 'hook' | 'skill';
   readonly range?: string;
   readonly from?: string;
-  /** Of an MCP server that a project names by its command. */
+  /** The folder of an MCP server that a project names by its command. */
   readonly source?: string;
   readonly runs?: readonly string[];
 }

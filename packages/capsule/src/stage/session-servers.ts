@@ -112,7 +112,7 @@ function silent(name: string, reason: string): Diagnostic {
   const [happened = '', said] = reason.split(/\n(?=its last words on stderr:\n)/, 2);
   const [what = '', ...hints] = happened.split('\n');
   const message = `the server of ${name} did not list its tools: it ${what}`;
-  // Of the last words, line breaks are half of what they say.
+  // The last words keep their line breaks: a stack trace without them says half.
   const hint = [...hints, ...(said === undefined ? [] : [said])].join(' ');
   return new Diagnostic('E-RUN-036', message, hint === '' ? {} : { hint });
 }

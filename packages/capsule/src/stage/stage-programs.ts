@@ -147,7 +147,7 @@ async function packageServer(artifact: InstalledArtifact, parts: StageParts): Pr
   const own = grantsOf(launch, name);
   const env = { ...processes.environment(own.envAllow), ...artifact.entry.env };
   if (wanted === null) return null;
-  // Whoever lets a server run npx lets npm install it, and only npm reaches the registry then.
+  // An entry that lets its server run npx lets npm install it, and only npm reaches the registry then.
   const lent = own.runs.includes(wanted.runner) ? registryOf(wanted.runner, artifact.entry.env) : [];
   const networkAllow = [...own.networkAllow, ...lent];
   if (withoutRegistry(wanted.runner, env, networkAllow) !== null) return null;

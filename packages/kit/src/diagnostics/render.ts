@@ -30,7 +30,7 @@ export function renderDiagnostic(diagnostic: Diagnostic, options: RenderOptions)
   return options.redactor?.redact(text) ?? text;
 }
 
-/** Of a hint, below its first line. */
+/** The lines that a hint shows below its first one. */
 const mostLines = 40;
 
 /** Several diagnostics, with a blank line after one that shows its source. */

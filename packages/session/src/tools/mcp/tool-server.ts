@@ -14,7 +14,7 @@ import { ServerConnection, type RequestLimits, type ServerAnswer } from './serve
 
 /** Starting a server and asking it for its tools. */
 const maxStartMs = 60_000;
-/** After this time, what a server that starts was refused is told: it may wait for just that. */
+/** After this time, `onWaiting` reports what a server that starts was refused: it may wait for just that. */
 const waitToldMs = 5000;
 const shownBytes = 64 * 1024;
 const loggedBytes = 16 * 1024 * 1024;
