@@ -413,8 +413,21 @@ describe('a command line that names no command', () => {
   it('prints the help and ends with 2 where there is nothing at all', async () => {
     const { code, stdout, stderr } = await fresh().svc([]);
     expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
-    expect(stderr).toMatch(/^Usage: svc /);
-    expect(stderr).toContain('\nTo begin:\n  svc "why does the cart test fail?" ');
+    expect(stderr).toMatch(
+      /^To begin:\n {2}svc "why does the cart test fail\?" [^]*\nUsage: svc "<task>" \| <command>/,
+    );
+    expect(stderr).toMatch(/\nTo begin: svc "why does the cart test fail\?"\n$/);
+    // Each command stands in a group, the first with what most people come for.
+    expect(stderr.match(/^\S.*:$/gm)).toEqual([
+      'To begin:',
+      'Options:',
+      'Give work:',
+      'See what runs:',
+      'Look back:',
+      'Use tools and other artifacts:',
+      'Write, sign and publish them:',
+      'This machine, and svc itself:',
+    ]);
   });
 
   it('leads to an error that shows what the command takes, and nothing about tasks', async () => {

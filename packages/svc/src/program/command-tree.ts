@@ -4,11 +4,21 @@ import { Command } from 'commander';
 
 import type { CommandContext } from '@svc/terminal/screen/command-context.ts';
 import { addExamples, addFirstSteps } from './help/examples.ts';
-import { isHidden } from './placed-commands.ts';
+
+/** The groups of the help. */
+export type CommandGroup =
+  | 'Give work:'
+  | 'See what runs:'
+  | 'Look back:'
+  | 'Use tools and other artifacts:'
+  | 'Write, sign and publish them:'
+  | 'This machine, and svc itself:';
 
 /** A command, loaded once it is asked for. */
 export interface CommandEntry {
   readonly name: string;
+  /** What it is for: the help lists the commands of a group together. A command for programs alone has none. */
+  readonly group: CommandGroup | null;
   readonly load: () => Promise<(context: CommandContext) => Command>;
 }
 
@@ -18,11 +28,11 @@ export async function commandTree(commands: readonly CommandEntry[], context: Co
     .description('Runs AI agents as capsules.')
     .option('-V, --version', 'print the version');
   addFirstSteps(root);
-  for (const { load } of commands) {
+  for (const { group, load } of commands) {
     const command = (await load())(context);
-    if (isHidden(command)) continue;
+    if (group === null) continue;
     addExamples(command);
-    root.addCommand(command);
+    root.addCommand(command.helpGroup(group));
   }
   return root;
 }

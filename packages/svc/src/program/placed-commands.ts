@@ -8,11 +8,6 @@ export interface PlacedCommand {
   readonly command: Command;
 }
 
-/** Whether a command is for programs alone. */
-export function isHidden(command: Command): boolean {
-  return command.name().startsWith('__');
-}
-
 /** A command and all below it, in the order in which the help lists them. */
 export function commandsBelow(command: Command, path = ''): readonly PlacedCommand[] {
   const below = command.commands.flatMap((each) =>

@@ -46,12 +46,12 @@ async function program(args: readonly string[], context: CommandContext): Promis
   const asked = commands.filter(({ name }) => name === first);
   const wanted = asked.length > 0 || versionFlags.has(first) ? asked : commands;
   if (wanted === commands) (await import('./help/examples.ts')).addFirstSteps(root);
-  const makers = await Promise.all(wanted.map(async ({ load }) => await load()));
-  for (const make of makers) {
+  const makers = await Promise.all(wanted.map(async ({ group, load }) => [group, await load()] as const));
+  for (const [group, make] of makers) {
     const command = make(context).copyInheritedSettings(root);
     for (const below of command.commands) below.copyInheritedSettings(root);
     if (args.includes('--help') || args.includes('-h')) (await import('./help/examples.ts')).addExamples(command);
-    root.addCommand(command, { hidden: command.name().startsWith('__') });
+    root.addCommand(command.helpGroup(group ?? ''), { hidden: group === null });
   }
   return root;
 }

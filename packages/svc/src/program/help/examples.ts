@@ -56,18 +56,20 @@ const examples: Readonly<Record<string, readonly string[]>> = {
   completion: ['svc completion bash'],
 };
 
-const firstSteps = `
-To begin:
+const firstSteps = `To begin:
   svc "why does the cart test fail?"  do a task in the current folder, read only
   svc --write "mend it"               the same, with files that it may change
   svc                                 talk, on a terminal
   svc -p "sum it up" < notes.txt      print the answer and nothing else
-  svc <command> --help                show the options of a command
-  svc help --man                      show the manual page`;
+`;
+/** The help is longer than a screen, so a terminal shows its end alone. */
+const nextSteps = `
+svc <command> --help shows the options of a command, svc help --man the manual page.
+To begin: svc "why does the cart test fail?"`;
 
-/** Has the help of the program end with what most people come for: it is longer than a screen. */
+/** Has the help of the program begin with what most people come for. */
 export function addFirstSteps(root: Command): void {
-  root.addHelpText('after', firstSteps);
+  root.usage('"<task>" | <command> [options]').addHelpText('before', firstSteps).addHelpText('after', nextSteps);
 }
 
 /** Has the help of a command and of those below it end with examples. */

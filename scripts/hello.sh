@@ -1,0 +1,18 @@
+#!/bin/sh
+# Runs examples/hello, shows its work and its answer, and names what to do next. From the root of the checkout, after a build.
+set -e
+manifest=examples/hello/svc.yaml
+svc() { node "$(dirname "$0")/../bin/svc.cjs" "$@"; }
+
+# A build may have made bundled artifacts anew since the last time.
+svc install --manifest "$manifest" >/dev/null
+svc run --manifest "$manifest"
+# A terminal has shown the work as it happened.
+[ -t 2 ] || svc trace show --manifest "$manifest"
+cat <<END
+
+Next:
+  node bin/svc.cjs view --manifest $manifest  look at it in the browser
+  npm link                                                   put svc on the PATH, for folders of your own:
+  svc "what does this folder do?"                            needs ANTHROPIC_API_KEY, OPENAI_API_KEY or Ollama
+END
