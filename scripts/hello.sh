@@ -12,7 +12,7 @@ svc run --manifest "$manifest"
 cat <<END
 
 Next:
-  node bin/svc.cjs view --manifest $manifest  look at it in the browser
+  node bin/svc.cjs view --manifest $manifest   look at it in the browser
   npm link                                                   put svc on the PATH, for folders of your own:
   svc "what does this folder do?"                            needs ANTHROPIC_API_KEY, OPENAI_API_KEY or Ollama
 END

@@ -1,5 +1,5 @@
 import { spawnSync } from 'node:child_process';
-import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -11,25 +11,25 @@ import { type Listing, sectionsOf, shownAs } from './listings.ts';
 
 const checkout = fileURLToPath(new URL('../../', import.meta.url));
 const [page = ''] = readFileSync(join(checkout, 'docs/installing.md'), 'utf8').split('\n# Where artifacts come from');
+/** What somebody types first whose Node belongs to root. */
+const [, ownFolder = ''] = /^\$ (export NPM_CONFIG_PREFIX=.*)$/m.exec(page) ?? [];
 const sections = sectionsOf(page.replaceAll(/^```console\n[^]*?^```$/gm, ''));
 
 /** Somebody with a checkout and an empty home, to which npm installs. */
 describe('docs/installing.md, in a checkout', { timeout: 240_000 }, () => {
   const home = mkdtempSync(join(tmpdir(), 'svc-installing-'));
-  const prefix = join(home, 'global');
-  mkdirSync(prefix);
+  const prefix = join(home, '.local');
   afterAll(() => rmSync(home, { recursive: true, force: true }));
 
   function type({ text }: Extract<Listing, { kind: 'commands' }>): {
     readonly code: number | null;
     readonly output: string;
   } {
-    const { status, stdout } = spawnSync('bash', ['-c', `exec 2>&1\nset -e\n${text}`], {
+    const { status, stdout } = spawnSync('bash', ['-c', `exec 2>&1\nset -e\n${ownFolder}\n${text}`], {
       cwd: checkout,
       env: {
-        PATH: `${join(prefix, 'bin')}:${dirname(process.execPath)}:/usr/bin:/bin`,
+        PATH: `${dirname(process.execPath)}:/usr/bin:/bin`,
         HOME: home,
-        NPM_CONFIG_PREFIX: prefix,
         NPM_CONFIG_OFFLINE: 'true',
         NPM_CONFIG_UPDATE_NOTIFIER: 'false',
       },
