@@ -20,6 +20,19 @@ describe('the workdir of --workdir', () => {
     },
   );
 
+  it('shows the layout that works where it is the folder of the manifest', async () => {
+    const workspace = capsule({ files: taskFile });
+    const { stderr } = await svc(workspace, ['run', '--workdir', '.']);
+    expect(stderr).toContain(
+      '\nhint: to work on the folder of the manifest, leave --workdir out and add capabilities: { project: { path: . } } to svc.yaml: the agent sees the folder as project/\n',
+    );
+    writeFileSync(
+      join(workspace.folder, 'svc.yaml'),
+      `${readFileSync(join(workspace.folder, 'svc.yaml'), 'utf8')}capabilities: { project: { path: . } }\n`,
+    );
+    expect(await svc(workspace, ['run', '-p'])).toMatchObject({ code: 0, stdout: 'Done.\n', stderr: '' });
+  });
+
   it.each(['.', 'dist', 'node_modules/made', '..'])(
     'fails when it is %s of the installation: the agent could alter svc itself',
     async (place) => {

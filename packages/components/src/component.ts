@@ -10,7 +10,10 @@ export interface Preopen {
   readonly guestPath: string;
   readonly hostPath: string;
   readonly writable: boolean;
-  /** Present, names that are masked (`isMaskedName`) are refused, and so are these files and directories, `<device>:<inode>` each. */
+  /**
+   * Present, names that are masked (`isMaskedName`) are refused, and so are these files and directories, `<device>:<inode>` each, and whatever has a name in a
+   * directory, `<device>:<inode>/<name>` each.
+   */
   readonly masked?: readonly string[];
   /** More names that are refused where `masked` is present, in lower case. */
   readonly maskedNames?: readonly string[];

@@ -16,7 +16,7 @@ import {
   type OpenFolder,
   removedAt,
   type SessionPlaces,
-  sessionsFolder,
+  sessionsFolders,
   traceFile,
   untrusted,
   usualManifest,
@@ -58,7 +58,7 @@ export function isRecordError(error: unknown): error is RecordError {
 export function listSessions(options: RecordOptions = {}): readonly SessionFacts[] {
   const places = placesOf(options);
   const tell = (found: RecordError): void => options.onWarning?.(found);
-  return sessionList(sessionsFolder(places, workspaceOf(options)), { home: places.home, tell });
+  return sessionList(sessionsFolders(places, workspaceOf(options)), { home: places.home, tell });
 }
 
 /** Returns the whole id of the session whose id ends with these four characters or more. `E-RUN-070` when no session does, `E-RUN-091` when several do. */

@@ -13,6 +13,7 @@ const asking: Asking = {
     spawnAllow: ['scout'],
     envAllow: [],
     hostRead: [],
+    project: null,
     filesystemScope: null,
     ...noFlags,
     stateStores: [],

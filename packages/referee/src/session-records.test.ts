@@ -16,6 +16,7 @@ const capsule: ResolvedCapsule = {
     spawnAllow: ['lead'],
     envAllow: [],
     hostRead: [],
+    project: null,
     filesystemScope: null,
     ...noFlags,
     stateStores: [],

@@ -33,7 +33,8 @@ capabilities:
   shell: { allow: [git] }
   spawn: { allow: [helper, other] }
   env: { allow: [LANG] }
-  filesystem: { scope: out/, workdir_exec: true, host_read: [/opt/sdk] }`),
+  filesystem: { scope: out/, workdir_exec: true, host_read: [/opt/sdk] }
+  project: { path: ., write: true, mask: [keys] }`),
     );
     await publish(root, bytes);
     expect(await registryAt(root).resolve('child', '1.0.0')).toEqual({
@@ -53,6 +54,8 @@ capabilities:
           spawnAllow: ['helper', 'other'],
           envAllow: ['LANG'],
           hostRead: ['/opt/sdk'],
+          project: 'write',
+          artifactRuns: [],
           filesystemScope: 'out',
           workdirExec: true,
           stateStores: ['child'],

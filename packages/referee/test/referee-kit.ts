@@ -77,6 +77,7 @@ const nothing: SpawnEnvelope = {
   spawnAllow: [],
   envAllow: [],
   hostRead: [],
+  project: null,
   filesystemScope: null,
   ...noFlags,
   stateStores: [],

@@ -118,7 +118,10 @@ function coverOf(inherited: readonly number[], nothing: number | null): readonly
 export function openDirectSession({ workdir, privateDirectory }: SessionPlace): SessionContainment {
   const pipes = new PipePool(namedPipes(privateDirectory));
   return {
-    launcher: ({ scope }) => createDirectLauncher({ cwd: join(workdir, scope), refusesLinks: true, pipes }),
+    launcher: ({ scope, project }) => {
+      const cwd = project === undefined || project.isWorkdir ? join(workdir, scope) : project.path;
+      return createDirectLauncher({ cwd, refusesLinks: true, pipes });
+    },
     close: () => pipes.close(),
   };
 }

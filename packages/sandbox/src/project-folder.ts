@@ -27,6 +27,8 @@ interface ProjectRequest {
   readonly keepsGit: boolean;
   /** Whether it is opened for a report, which makes nothing in it. */
   readonly isReport?: boolean;
+  /** Paths below it that are masked beside the usual names; none when absent. */
+  readonly masks?: readonly string[];
   /** The data of its repository, where that lies elsewhere and programs may have it; absent where they have none. */
   readonly git?: GitElsewhere;
   /** Places of the program itself in it: programs that may write leave them alone. */
@@ -100,8 +102,23 @@ class WatchedFolder implements OpenedFolder {
   #firstGit: readonly KeptPlace[] | null = null;
   #firstData: readonly KeptPlace[] | null = null;
   readonly #elsewhere: GitElsewhere | null;
+  /** Names that are masked beside the usual ones, by their directory. */
+  readonly #masks: ReadonlyMap<string, ReadonlySet<string>>;
 
-  constructor({ path, isWorkdir, writable, keepsGit, isReport, own, splits, clock, uid, git }: ProjectRequest) {
+  constructor({
+    path,
+    isWorkdir,
+    writable,
+    keepsGit,
+    isReport,
+    own,
+    splits,
+    clock,
+    uid,
+    git,
+    masks = [],
+  }: ProjectRequest) {
+    this.#masks = byDirectory(masks);
     this.#elsewhere = git ?? null;
     this.#isReport = isReport ?? false;
     this.path = path;
@@ -243,6 +260,7 @@ class WatchedFolder implements OpenedFolder {
     const masked: ReadDirectory['masked'][number][] = [];
     const names: string[] = [];
     let repository: string | null = null;
+    const also = this.#masks.get(path);
     for (const entry of entries) {
       const { name } = entry;
       if (this.writable) names.push(name);
@@ -252,7 +270,11 @@ class WatchedFolder implements OpenedFolder {
       if (isDotted && name.toLowerCase() === '.git' && path !== '') repository = below(path, name);
       if (path === stateName && shownOfState.has(name)) {
         others.push(name);
-      } else if (path === stateName || (isDotted && isMaskedName(name) && !this.#isState(path, name, isDirectory))) {
+      } else if (
+        path === stateName ||
+        also?.has(name) === true ||
+        (isDotted && isMaskedName(name) && !this.#isState(path, name, isDirectory))
+      ) {
         const kind = isDirectory ? 'directory' : entry.isSymbolicLink() ? 'link' : 'file';
         masked.push({ path: below(path, name), kind });
       } else if (isDirectory) directories.push(name);
@@ -329,6 +351,19 @@ class WatchedFolder implements OpenedFolder {
     if (text === null) throw unmaskable(`${this.path} holds a masked file whose path is no UTF-8 text`);
     return text;
   }
+}
+
+/** Paths of text, as names in the bytes of their directories. */
+function byDirectory(paths: readonly string[]): ReadonlyMap<string, ReadonlySet<string>> {
+  const found = new Map<string, Set<string>>();
+  for (const path of paths) {
+    const bytes = Buffer.from(path).toString('latin1');
+    const cut = bytes.lastIndexOf('/');
+    const directory = cut === -1 ? '' : bytes.slice(0, cut);
+    const names = found.get(directory) ?? new Set();
+    found.set(directory, names.add(bytes.slice(cut + 1)));
+  }
+  return found;
 }
 
 /** Whether git takes a folder below with such names in it for the directory of a repository, wherever its files are. What is in a `.git` is kept with that. */

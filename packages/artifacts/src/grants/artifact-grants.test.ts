@@ -21,6 +21,7 @@ const capsule: CapsuleGrants = {
   capsuleName: 'researcher',
   scope: 'out',
   readOnly: false,
+  hasProject: false,
   ...noFlags,
   networkAllow: ['a.example', 'b.example:8080'].map(destination),
   envAllow: ['LANG', 'TERM'],

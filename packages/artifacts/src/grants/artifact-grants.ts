@@ -46,6 +46,8 @@ export interface ArtifactGrants extends Reach {
   readonly runs: readonly string[];
   /** Is null when it sees no file at all. */
   readonly preopen: ScopedPreopen | null;
+  /** Whether it sees the folder of `capabilities.project`: a tool that is not narrowed to a part of the workdir. */
+  readonly seesProject: boolean;
 }
 
 /** What the capsule grants: the most that any of its artifacts can get. */
@@ -53,6 +55,7 @@ export interface CapsuleGrants extends Reach {
   readonly capsuleName: string;
   readonly scope: WorkdirPath;
   readonly readOnly: boolean;
+  readonly hasProject: boolean;
 }
 
 interface NarrowRequest {
@@ -87,6 +90,7 @@ export function narrowGrants(request: NarrowRequest): Narrowed {
     runtime: entry.runtime,
     runs: [...new Set(entry.runs ?? [])],
     preopen: preopenOf(request, drop),
+    seesProject: capsule.hasProject && entry.runtime === 'tool' && asked.filesystem?.scope === undefined,
     ...eachList(narrowedLists, {
       places: (list) => placesOf(list, request, drop),
       names: (list) => namesOf(list, request, drop),

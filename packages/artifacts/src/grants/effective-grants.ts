@@ -17,6 +17,7 @@ import { declaredArtifacts } from '../manifest/declared-artifacts.ts';
 import type { ArtifactEntry, CapsuleManifest } from '../manifest/schema.ts';
 import type { LoadedManifest } from '../manifest/loaded-manifest.ts';
 import { normalizeHostPath } from '../manifest/host-path.ts';
+import { normalizeProjectPath } from '../manifest/project-path.ts';
 import { normalizeWorkdirPath, type WorkdirPath } from '../manifest/workdir-path.ts';
 import { declaredStores, narrowGrants, type ArtifactGrants, type CapsuleGrants } from './artifact-grants.ts';
 import { askedFlag, eachFlag, type FlagGrants, flagsOf } from './flag-grants.ts';
@@ -32,6 +33,8 @@ export interface EffectiveGrants extends FlagGrants, ListGrants {
   /** Is null without a declared one: the whole accessible workdir. */
   readonly filesystemScope: WorkdirPath | null;
   readonly readOnly: boolean;
+  /** Is null without `capabilities.project`. */
+  readonly project: ProjectGrant | null;
   readonly planSubmit: boolean;
   /** Commands of `shellAllow` that run any code they are given. */
   readonly interpreterRuntime: readonly string[];
@@ -44,6 +47,15 @@ export interface EffectiveGrants extends FlagGrants, ListGrants {
   /** Where the driver may go although `networkAllow` does not say so: the origin of `inference.endpoint` (docs/manifest.md "Narrowing"). */
   readonly endpoint: NetworkDestination | null;
   readonly resources: ResourceLimits;
+}
+
+/** The folder of the host that a manifest asks for; programs and tools see it as `project/`. */
+export interface ProjectGrant {
+  /** Below the folder of the manifest; null where `--project` has to name the folder. */
+  readonly path: string | null;
+  readonly write: boolean;
+  /** Paths below the folder that are masked beside the usual names. */
+  readonly mask: readonly string[];
 }
 
 export interface Lowered {
@@ -69,6 +81,7 @@ export function lower({ manifest, locate }: Pick<LoadedManifest, 'manifest' | 'l
     filesystemScope: scopeOf(manifest),
     ...flagsOf(capsule),
     readOnly: capsule.readOnly,
+    project: projectOf(manifest),
     ...lists,
     planSubmit: capabilities.plan?.submit ?? false,
     interpreterRuntime: lists.shellAllow.filter(isInterpreter),
@@ -96,6 +109,7 @@ function capsuleGrantsOf(manifest: CapsuleManifest, lists: ListGrants): CapsuleG
     capsuleName: manifest.name,
     scope: scopeOf(manifest) ?? '.',
     readOnly: filesystem?.read_only ?? false,
+    hasProject: capabilities.project !== undefined,
     ...eachFlag((flag) => askedFlag(capabilities, flag) ?? false),
     ...listsOf(lists, narrowedLists),
     stateStores: state === undefined ? [] : declaredStores(state, manifest.name),
@@ -107,6 +121,16 @@ function capsuleGrantsOf(manifest: CapsuleManifest, lists: ListGrants): CapsuleG
 function scopeOf({ capabilities }: CapsuleManifest): WorkdirPath | null {
   const scope = capabilities.filesystem?.scope;
   return scope === undefined ? null : (normalizeWorkdirPath(scope) ?? null);
+}
+
+function projectOf({ capabilities: { project } }: CapsuleManifest): ProjectGrant | null {
+  if (project === undefined) return null;
+  const path = project.path === undefined ? null : (normalizeProjectPath(project.path) ?? null);
+  return {
+    path,
+    write: project.write,
+    mask: distinct(project.mask.flatMap((each) => normalizeProjectPath(each) ?? [])),
+  };
 }
 
 /** The first word of a command. */

@@ -15,6 +15,7 @@ interface Declaration {
   readonly env: readonly string[];
   readonly hostRead: readonly string[];
   readonly scope: string | null;
+  readonly project: 'read' | 'write' | null;
   readonly workdirExec: boolean;
   readonly state: State;
   readonly containment: string | null;
@@ -27,7 +28,7 @@ interface State {
 }
 
 function manifestOf(name: string, declaration: Declaration): string {
-  const { network, peerFetch, shell, spawn, env, hostRead, scope, state, containment } = declaration;
+  const { network, peerFetch, shell, spawn, env, hostRead, scope, project, state, containment } = declaration;
   const block = (allow: readonly string[]): object | undefined => (allow.length === 0 ? undefined : { allow });
   return JSON.stringify({
     name,
@@ -46,6 +47,7 @@ function manifestOf(name: string, declaration: Declaration): string {
       spawn: block(spawn),
       env: block(env),
       filesystem: { workdir_exec: declaration.workdirExec, host_read: hostRead, ...(scope === null ? {} : { scope }) },
+      ...(project === null ? {} : { project: { write: project === 'write' } }),
       ...(state.ofCapsule === null ? {} : { state: state.ofCapsule }),
       ...(containment === null ? {} : { containment }),
     },
@@ -105,6 +107,11 @@ function storesOf(name: string, { ofCapsule, artifacts }: State): Set<string> {
   return opened;
 }
 
+/** What may be done with the folder of the person. */
+function doneWith(project: Declaration['project']): Set<string> {
+  return new Set(project === null ? [] : project === 'read' ? ['read'] : ['read', 'write']);
+}
+
 const strengths = ['advisory', 'scoped', 'sealed'];
 
 /** The containment it may run under. */
@@ -137,6 +144,7 @@ function rulesThatHold(parent: Declaration, child: Declaration): Readonly<Record
     'capabilities.filesystem.scope':
       parent.scope === null || (child.scope !== null && isSubset(placesIn(child.scope), placesIn(parent.scope))),
     'capabilities.filesystem.workdir_exec': parent.workdirExec || !child.workdirExec,
+    'capabilities.project': isSubset(doneWith(child.project), doneWith(parent.project)),
     'capabilities.state.store': isSubset(storesOf('child', child.state), storesOf('parent', parent.state)),
     'capabilities.containment': isSubset(runsUnder(child.containment), runsUnder(parent.containment)),
   };
@@ -155,6 +163,7 @@ function powers(name: string, declaration: Declaration): Set<string> {
     ...tagged('read variable', env),
     ...tagged('read', hostPlacesIn(hostRead)),
     ...tagged('see', placesIn(scope)),
+    ...tagged('folder', doneWith(declaration.project)),
     ...tagged('open', storesOf(name, state)),
     ...tagged('run under', runsUnder(containment)),
     ...(unixSockets ? ['unix sockets'] : []),
@@ -182,6 +191,7 @@ const axes: { readonly [Axis in keyof Declaration]: fc.Arbitrary<Declaration[Axi
   env: someOf('LANG', 'lang', 'TERM'),
   hostRead: someOf(...hostPlaces, '/opt/./sdk//', '/opt/sdk/'),
   scope: fc.option(fc.constantFrom('.', ...places.slice(1))),
+  project: fc.option(fc.constantFrom('read', 'write')),
   workdirExec: fc.boolean(),
   state: fc.record({
     ofCapsule: maybeState,
@@ -202,6 +212,7 @@ const nothing: Declaration = {
   env: [],
   hostRead: [],
   scope: null,
+  project: null,
   workdirExec: false,
   state: { ofCapsule: null, artifacts: [] },
   containment: null,
@@ -238,6 +249,7 @@ describe('the comparison of envelopes', () => {
     ['D2-ENVEL-13', 'state'],
     ['D2-ENVEL-15', 'containment'],
     ['not of D2', 'hostRead'],
+    ['not of D2', 'project'],
   ] as const)('[%s] agrees with the model on %s, and admits nothing wider', (_, axis) => {
     fc.assert(
       fc.property(axes[axis], axes[axis], (held, declared) => {

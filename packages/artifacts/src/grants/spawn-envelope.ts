@@ -25,8 +25,10 @@ import { eachFlag, eachFlagOf, type FlagGrant, type FlagGrants, flagPath, flagsO
 /** Axes on which the grants of two capsules are compared as they are, beside lists and what is given or not. */
 type GrantAxis = 'filesystemScope' | 'containmentFloor';
 
-/** What of a capsule's grants is compared when it is spawned or spawns: the ten axes of D2 "Spawn envelope rules", and paths of the host. */
+/** What of a capsule's grants is compared when it is spawned or spawns: the ten axes of D2 "Spawn envelope rules", paths of the host, and the folder. */
 export interface SpawnEnvelope extends Pick<EffectiveGrants, GrantAxis>, FlagGrants, ListGrants {
+  /** What may be done with the folder of `capabilities.project`; null without it. A child gets that of its parent. */
+  readonly project: 'read' | 'write' | null;
   /** Every state store that one of the capsule's artifacts opens. */
   readonly stateStores: readonly string[];
   /** What the programs of its artifacts may run, and its model may not. */
@@ -52,6 +54,7 @@ const keys = {
   ...eachFlag((flag) => `capabilities.${flagPath(flag).join('.')}`),
   ...forLists((list) => `capabilities.${listPath(list).join('.')}`),
   filesystemScope: 'capabilities.filesystem.scope',
+  project: 'capabilities.project',
   stateStores: 'capabilities.state.store',
   artifactRuns: 'artifacts[].runs',
   containmentFloor: 'capabilities.containment',
@@ -69,6 +72,7 @@ export function envelopeOf(grants: EffectiveGrants, references: readonly Referen
     ...flagsOf(grants),
     ...listsOf(grants, allLists),
     filesystemScope: grants.filesystemScope,
+    project: grants.project === null ? null : grants.project.write ? 'write' : 'read',
     stateStores: [...new Set(grants.artifacts.flatMap((artifact) => artifact.stateStores))],
     artifactRuns: [...new Set(grants.artifacts.flatMap((artifact) => artifact.runs))],
     containmentFloor: grants.containmentFloor,
@@ -102,13 +106,14 @@ type Comparison = (pair: Pair) => EnvelopeExcess | null;
 
 const { networkAllow: ofNetwork, ...ofOtherLists } = forLists(listedAlike);
 
-/** In the order of D2's table; it has no axis for paths of the host, and none for what only programs of artifacts run. */
+/** In the order of D2's table; it has no axis for paths of the host, for the folder, and for what only programs of artifacts run. */
 const comparisons: Readonly<Record<Axis, Comparison>> = {
   networkAllow: ofNetwork,
   ...eachFlagOf('network', heldAlike),
   ...ofOtherLists,
   filesystemScope: (pair) => beyondScope(pair),
   ...eachFlagOf('filesystem', heldAlike),
+  project: (pair) => beyondProject(pair),
   stateStores: (pair) => unlisted(pair, 'stateStores'),
   artifactRuns: (pair) => unlisted(pair, 'artifactRuns'),
   containmentFloor: (pair) => belowFloor(pair),
@@ -174,6 +179,14 @@ function beyondScope({ parent, child }: Pair): EnvelopeExcess | null {
   }
   const declared = asWritten(child, inner);
   return excessOf(axis, declared, `the child declares ${quoted(declared)}, which is not within ${held} of the parent`);
+}
+
+function beyondProject({ parent, child }: Pair): EnvelopeExcess | null {
+  const axis = 'project';
+  const [held, declared] = [parent[axis], child[axis]];
+  if (declared === null || held === 'write' || held === declared) return null;
+  const clause = held === null ? 'a folder, which the parent does not' : 'write: true, which the parent does not';
+  return excessOf(axis, declared, `the child declares ${clause}`);
 }
 
 function belowFloor({ parent, child }: Pair): EnvelopeExcess | null {

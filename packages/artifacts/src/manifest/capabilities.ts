@@ -8,6 +8,7 @@ import { containmentClasses } from '@svc/protocol/containment-class.ts';
 import { maxHostPaths, normalizeHostPath } from './host-path.ts';
 import { artifactName, commandName, variableName } from './name-schemas.ts';
 import { byteSize, durationSecs } from './units.ts';
+import { maxMasks, normalizeProjectPath } from './project-path.ts';
 import { normalizeWorkdirPath } from './workdir-path.ts';
 
 export const mebibyte: number = 1024 ** 2;
@@ -44,6 +45,26 @@ const filesystem = z.strictObject({
   host_read: z.optional(z.array(hostPath).check(z.maxLength(maxHostPaths))),
   read_only: z.optional(z.boolean()),
   workdir_exec: z.optional(z.boolean()),
+});
+
+const projectPath = z.string().check(
+  z.refine((path) => normalizeProjectPath(path) !== undefined, {
+    error: 'must be a relative path without "..": . is the folder of the manifest, and --project names any other',
+    params: { code: 'E-CAP-027' },
+  }),
+);
+
+const maskedPath = z.string().check(
+  z.refine((path) => (normalizeProjectPath(path) ?? '.') !== '.', {
+    error: 'must be a relative path below the folder, without ".."',
+    params: { code: 'E-CAP-027' },
+  }),
+);
+
+const project = z.strictObject({
+  path: z.optional(projectPath),
+  write: z._default(z.boolean(), false),
+  mask: z._default(z.array(maskedPath).check(z.maxLength(maxMasks)), []),
 });
 
 const network = z.strictObject({
@@ -92,6 +113,7 @@ export const artifactCapabilities = z.strictObject({
 export const capsuleCapabilities = z.strictObject({
   containment: z.optional(z.enum(containmentClasses)),
   filesystem: z.optional(filesystem),
+  project: z.optional(project),
   network: z.optional(network),
   shell: z.optional(z.strictObject({ allow: z.array(commandName).check(z.minLength(1)) })),
   spawn: z.optional(z.strictObject({ allow: z.array(artifactName) })),

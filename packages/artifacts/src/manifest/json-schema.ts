@@ -181,6 +181,13 @@ export const capsuleKeys: Readonly<Record<string, string>> = {
   'capabilities.filesystem.workdir_exec': 'True allows executing files of the workdir.',
   'capabilities.filesystem.host_read':
     'Absolute paths of files and folders of this machine that programs may read, and whose programs they may run. Nothing there can be written.',
+  'capabilities.project': 'A folder of the person who runs the capsule: programs and tools see it as project/.',
+  'capabilities.project.path':
+    'Path below the folder of this manifest, . for that itself. Without it, --project of svc run names the folder.',
+  'capabilities.project.write':
+    'True lets files of the folder be changed and removed; without it the folder is read only.',
+  'capabilities.project.mask':
+    'Paths below the folder that nobody is shown, beside .env*, .ssh, .svc and the manifest itself.',
   'capabilities.network': 'Outbound connections.',
   'capabilities.network.allow':
     'host, host:port or http(s)://host[:port]. The endpoint of the model need not be listed.',

@@ -21,6 +21,15 @@ export function checkCapsuleRules(data: unknown, findings: Findings): void {
   checkLifecycle(draft, findings);
   checkPeerHandles(draft, findings);
   checkDoors(draft, findings);
+  checkProject(draft, findings);
+}
+
+/** What nobody may write in would be written in all the same. */
+function checkProject(draft: Draft, findings: Findings): void {
+  const path = ['capabilities', 'project', 'write'];
+  if (draft.at(...path) !== true || draft.at('capabilities', 'filesystem', 'read_only') !== true) return;
+  const message = 'capabilities.project.write cannot stand beside capabilities.filesystem.read_only: true';
+  findings.add('E-MAN-003', message, { path, part: 'key', hint: 'keep one of the two' });
 }
 
 /** A named door that does not exist must fail here, not at its first client. */

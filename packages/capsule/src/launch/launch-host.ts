@@ -12,6 +12,7 @@ import { admissionOf } from '@svc/artifacts/store/resolve.ts';
 import type { Admission } from '@svc/artifacts/store/trust/admit.ts';
 import { Diagnostic, diagnosticOf } from '@svc/kit/diagnostics/diagnostic.ts';
 import { makeDirectory } from '@svc/kit/files/make-directories.ts';
+import { isBeneath, realPath } from '@svc/kit/files/resolve-beneath.ts';
 import { unlessRefused } from '@svc/kit/files/unless-refused.ts';
 import { endpointFault } from '@svc/kit/net/endpoint.ts';
 import type { Environment } from '@svc/kit/environment.ts';
@@ -34,6 +35,8 @@ export interface CapsuleSource {
   readonly lockDirectory: string;
   /** False where no folder beside the manifest holds a `svc.lock`: a capsule that no file describes. */
   readonly holdsLock: boolean;
+  /** Whether the sessions are kept elsewhere since the root lies in the folder of `capabilities.project`. */
+  readonly isOutside?: true;
   /** What the trust policy says to a published capsule. */
   readonly admission?: Admission;
 }
@@ -43,15 +46,18 @@ export interface CapsuleSource {
  * directory (docs/cli.md "svc run"). `E-REG-001` when no store has it, `E-ART-017` where something else lies there, and what the trust policy refuses (`admit`).
  */
 export async function findCapsule(
-  request: Pick<RunRequest, 'cwd' | 'manifestFile' | 'published' | 'adhoc' | 'workdir'>,
+  request: Pick<RunRequest, 'cwd' | 'manifestFile' | 'published' | 'adhoc' | 'workdir' | 'project'>,
   places: StorePlaces,
 ): Promise<CapsuleSource> {
   const { cwd, manifestFile, published, adhoc } = request;
   if (published === null) {
     const directory = adhoc?.root ?? dirname(resolve(cwd, manifestFile));
     const made = existsSync(join(directory, 'svc.lock')) ? [] : ['svc.lock'];
-    const state = adhoc?.root ?? stateOf(directory, { made, workdir: request.workdir, home: places.userHome });
+    const kept = outsideOf(request, directory, places.userHome);
+    const state =
+      adhoc?.root ?? kept.state ?? stateOf(directory, { made, workdir: request.workdir, home: places.userHome });
     return {
+      ...kept,
       manifestFile,
       manifestDirectory: directory,
       root: directory,
@@ -60,7 +66,8 @@ export async function findCapsule(
       holdsLock: adhoc === undefined,
     };
   }
-  const state = stateOf(cwd, { made: [], workdir: request.workdir, home: places.userHome });
+  const kept = outsideOf(request, cwd, places.userHome);
+  const state = kept.state ?? stateOf(cwd, { made: [], workdir: request.workdir, home: places.userHome });
   if (state !== cwd) await makeDirectory(state, 0o700);
   const location = await locate(published, state === cwd ? places : intoUserStore(places));
   const { openStored } = await import('@svc/artifacts/store/open-stored.ts');
@@ -71,6 +78,7 @@ export async function findCapsule(
     const directory = join(state, '.svc', 'capsules', name);
     await unpackOnce(opened.archive, directory);
     return {
+      ...kept,
       manifestFile: join(directory, 'svc.yaml'),
       manifestDirectory: directory,
       root: cwd,
@@ -82,6 +90,16 @@ export async function findCapsule(
   } finally {
     await opened.archive.file.close();
   }
+}
+
+/** Nothing of a session is kept in the folder that it is given; what else is given lies elsewhere, and is kept beside the manifest. */
+function outsideOf(
+  { project }: Pick<RunRequest, 'project'>,
+  root: string,
+  home: string,
+): Partial<Pick<CapsuleSource, 'state' | 'isOutside'>> {
+  if (project === undefined || !isBeneath(realPath(project.path), realPath(root))) return {};
+  return { state: closedFolderRoot(home, root), isOutside: true };
 }
 
 interface StateQuestion {
@@ -110,8 +128,14 @@ export function intoUserStore<Places extends Pick<StorePlaces, 'fetching'>>(plac
 }
 
 /** `W-RUN-185` where what is kept of a session lies elsewhere. */
-export function keptElsewhere({ root, state, manifestDirectory, lockDirectory }: CapsuleSource): readonly Diagnostic[] {
-  if (state === root) return [];
+export function keptElsewhere({
+  root,
+  state,
+  manifestDirectory,
+  lockDirectory,
+  isOutside,
+}: CapsuleSource): readonly Diagnostic[] {
+  if (state === root || isOutside === true) return [];
   const more = manifestDirectory === root ? ' and svc.lock' : ' and the capsule';
   const kept = lockDirectory === root ? 'sessions and workdirs' : `sessions, workdirs${more}`;
   return [

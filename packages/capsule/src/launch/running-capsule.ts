@@ -34,6 +34,8 @@ export interface RunRequest {
   readonly published: { readonly name: string; readonly version: string } | null;
   /** A capsule without a file, of `svc "task"`; absent where there is a manifest. */
   readonly adhoc?: AdhocCapsule;
+  /** The folder of `capabilities.project`, where the manifest does not name it. */
+  readonly project?: NamedProject;
   /** The accessible workdir itself; null makes a fresh one named by the session. */
   readonly workdir: string | null;
   /** Whether a session may change what git runs in a named workdir. */
@@ -91,6 +93,14 @@ export interface AdhocCapsule {
   readonly project: GivenProject;
   /** Warnings about what its flags ask for and it does not get. */
   readonly warnings: readonly Diagnostic[];
+}
+
+/** A folder that is named for one run. */
+export interface NamedProject {
+  /** Absolute. */
+  readonly path: string;
+  /** What the capsule that delegates has of it: a child has no more. Absent for `--project`. */
+  readonly ofParent?: { readonly write: boolean; readonly mask: readonly string[] };
 }
 
 /** The part of the workdir that a component sees. */

@@ -33,6 +33,7 @@ import {
   type LaunchDelegation,
 } from './launch-host.ts';
 import type { MachineNetwork } from './machine-network.ts';
+import type { GrantedFolder } from './granted-folder.ts';
 import type { GivenProject, RunRequest } from './running-capsule.ts';
 import { faultsOfSecrets, listenerTokenOf, sessionRedactor } from './session-secrets.ts';
 import { asksForTelemetry } from './telemetry-variables.ts';
@@ -46,6 +47,7 @@ export type ScopeRequest = Pick<
   | 'adhoc'
   | 'readEnvFile'
   | 'floor'
+  | 'project'
   | 'workdir'
   | 'writesGit'
   | 'cwd'
@@ -53,7 +55,10 @@ export type ScopeRequest = Pick<
   | 'env'
   | 'telemetryEnv'
   | 'build'
->;
+> & {
+  /** Whether it is only reported, and nothing is made. */
+  readonly isReport?: true;
+};
 
 /** What manifest, configuration and host decide about a launch, before anything is looked for or written. */
 export interface LaunchScope {
@@ -90,15 +95,24 @@ export async function scopeOfLaunch(
   // The operator's own, so never out of the `.env` of a workspace.
   const ceiling = parseCeiling(request.env['SVC_CONTAINMENT_CEILING']);
   const facts = hostFacts({ home: request.home, packageRoot: places.packageRoot, ceiling });
-  const source = await findHeldCapsule(request, { ...places, manifestDir: request.cwd }, facts);
-  const env = loadEnvironment({ directory: source.root, process: request.env, useFile: request.readEnvFile });
+  const found = await findHeldCapsule(request, { ...places, manifestDir: request.cwd }, facts);
+  const ownEnv = loadEnvironment({ directory: found.root, process: request.env, useFile: request.readEnvFile });
   const keeper =
     request.build === undefined ? null : { directory: facts.cacheDirectory, uid: facts.uid, build: request.build };
   const text = request.adhoc?.text ?? request.manifestText;
-  const { loaded, missing } = await loadManifest(source.manifestFile, { env, keeper, text });
-  const workspace = await workspaceConfig({ directory: source.root, env });
+  const { loaded, missing } = await loadManifest(found.manifestFile, { env: ownEnv, keeper, text });
+  const workspace = await workspaceConfig({ directory: found.root, env: ownEnv });
   const { grants, warnings } = lower(loaded);
   const containment = await hostContainment(facts);
+  const folder = await folderOf(request, {
+    found,
+    loaded,
+    grants,
+    containment,
+    ownEnv,
+    packageRoot: places.packageRoot,
+  });
+  const { project, source, env } = folder;
   const manifest = grants.containmentFloor ?? undefined;
   const { report, refusal } = answerFloor({
     declared: effectiveFloor({ manifest, workspace: workspace.containment, flag: request.floor }),
@@ -107,12 +121,11 @@ export async function scopeOfLaunch(
   });
   const hold = await containment.hold({
     resources: grants.resources,
-    directories: writtenDirectories(request, source, grants),
+    directories: writtenDirectories(request, source, { grants, project }),
   });
   const unheld = await unheldParts(loaded, containment, hold);
   const listenerToken = listenerTokenOf(request.env);
   const unfit = await faultsOfSecrets({ loaded, listenerToken });
-  const project = request.adhoc?.project ?? null;
   const network = await networkOf(grants, request.env);
   const { spawnAllow } = grants;
   const { refusals, ...delegation } = delegationOfLaunch({ spawnAllow, env, processEnv: request.env });
@@ -150,7 +163,8 @@ export async function scopeOfLaunch(
       ...unheld.limits,
       ...network.refusals,
       ...refusals,
-      ...(await hostReadRefusals(request, source, { loaded, grants })),
+      ...folder.refusals,
+      ...(await hostReadRefusals(request, source, { loaded, grants, project })),
     ],
     warnings: [
       admissionWarnings([source]),
@@ -163,9 +177,30 @@ export async function scopeOfLaunch(
       unheld.grants,
       network.warnings,
       absentCommands({ loaded, env, source, isAdhoc: request.adhoc !== undefined }),
+      folder.warnings,
       request.adhoc?.warnings ?? [],
     ].flat(),
   };
+}
+
+interface FolderQuestion {
+  readonly found: CapsuleSource;
+  readonly loaded: LoadedManifest;
+  readonly grants: EffectiveGrants;
+  readonly containment: Containment;
+  readonly ownEnv: Environment;
+  readonly packageRoot: string;
+}
+
+/** Nothing of it is loaded for a capsule that neither asks for a folder nor is given one. */
+async function folderOf(request: ScopeRequest, question: FolderQuestion): Promise<GrantedFolder> {
+  const { found: source, ownEnv: env, grants, containment, ...facts } = question;
+  const given = request.adhoc?.project ?? null;
+  const isAsked = grants.project !== null || (request.project !== undefined && request.project.ofParent === undefined);
+  if (given !== null || !isAsked) return { project: given, source, env, refusals: [], warnings: [] };
+  const { grantedFolder } = await import('./granted-folder.ts');
+  const { achieved } = containment;
+  return await grantedFolder({ ...facts, request, source, grants, achieved, env, isReport: request.isReport === true });
 }
 
 async function unheldParts(
@@ -219,11 +254,15 @@ async function commandReads(
 async function hostReadRefusals(
   { home, workdir, env, adhoc }: ScopeRequest,
   { root, state }: CapsuleSource,
-  { loaded, grants: { hostRead } }: { readonly loaded: LoadedManifest; readonly grants: EffectiveGrants },
+  {
+    loaded,
+    grants: { hostRead },
+    project,
+  }: { readonly loaded: LoadedManifest; readonly grants: EffectiveGrants; readonly project: GivenProject | null },
 ): Promise<readonly Diagnostic[]> {
   if (hostRead.length === 0) return [];
   const { refusedHostReads } = await import('./host-reads.ts');
-  const given = adhoc?.project.scope.project_folder?.path ?? workdir ?? join(state, 'workdir');
+  const given = project?.scope.project_folder?.path ?? workdir ?? join(state, 'workdir');
   const surroundings = { home, own: [root, state, loaded.directory], given: [given], env };
   const flag = adhoc === undefined ? null : '--host-read';
   return refusedHostReads(hostRead, surroundings, { locate: loaded.locate, flag });
@@ -240,11 +279,14 @@ function toolVariables({ manifest }: LoadedManifest): Pick<ScopeObject, 'tool_va
 
 /** Where the programs of the capsule will write, made or not. */
 function writtenDirectories(
-  { workdir, home, adhoc }: ScopeRequest,
+  { workdir, home }: ScopeRequest,
   { state }: CapsuleSource,
-  { artifacts }: EffectiveGrants,
+  {
+    grants: { artifacts },
+    project: given,
+  }: { readonly grants: EffectiveGrants; readonly project: GivenProject | null },
 ): readonly string[] {
-  const project = adhoc?.project.scope.project_folder?.path;
+  const project = given?.scope.project_folder?.path;
   const stores = artifacts.some(({ stateStores }) => stateStores.length > 0) ? [join(home, '.svc', 'state')] : [];
   return [workdir ?? join(state, 'workdir'), ...stores, ...(project === undefined ? [] : [project])];
 }

@@ -41,11 +41,16 @@ export function unenforcedGrants(
   { achieved, mechanism }: Pick<Containment, 'achieved' | 'mechanism'>,
 ): readonly Diagnostic[] {
   if (!runsPrograms(manifest)) return [];
-  const { filesystem, network, resources } = manifest.capabilities;
+  const { filesystem, network, project, resources } = manifest.capabilities;
   const narrowed = filesystem?.scope !== undefined || filesystem?.read_only === true;
   const listed = (network?.allow.length ?? 0) > 0;
   const rules: readonly [unenforced: boolean, path: KeyPath, what: string][] = [
     [narrowed && achieved === 'advisory', ['capabilities', 'filesystem'], 'any file of the user can be reached'],
+    [
+      project !== undefined && achieved === 'advisory',
+      ['capabilities', 'project'],
+      'any file of the user can be changed',
+    ],
     [listed && achieved !== 'sealed', ['capabilities', 'network'], 'other hosts can be reached too'],
     [network !== undefined && !listed && mechanism === 'none', ['capabilities', 'network'], 'any host can be reached'],
     [resources !== undefined && mechanism === 'none', ['capabilities', 'resources'], 'only workdir_max_bytes is held'],

@@ -177,7 +177,7 @@ function listSession({ request, launch, listener }: BoundLaunch, open: OpenSessi
       version,
       workdir: open.directories.workdir,
       session_directory: open.directories.session,
-      project_folder: request.adhoc?.project.scope.project_folder?.path,
+      project_folder: launch.project?.scope.project_folder?.path,
       started_at_ms: systemClock.now(),
     };
     return listRunning(request.home, record, systemClock);

@@ -77,6 +77,7 @@ export async function openDelegations(request: SessionDelegationsRequest): Promi
     program: programOf(env['SVC_BINARY']),
     pid: process.pid,
     capture: launch.capture,
+    project: await projectFor(launch),
     childGraceMs: Math.floor(stopWithinMs * partOfStop),
     envAllow: launch.grants.envAllow,
     spawnAllow: launch.grants.spawnAllow,
@@ -116,6 +117,14 @@ export async function openDelegations(request: SessionDelegationsRequest): Promi
     },
     residue: () => delegations.running.map(residueOf),
   };
+}
+
+/** Null where this session has no folder: a child that asks for one is refused then. */
+async function projectFor({ project }: PreparedLaunch): Promise<string | null> {
+  if (project === null) return null;
+  const { handedOn } = await import('../launch/granted-folder.ts');
+  const handed = handedOn(project);
+  return handed === null ? null : JSON.stringify({ path: handed.path, ...handed.ofParent });
 }
 
 /** Each level ends its own children before its parent stops waiting, so that no child is left behind. */

@@ -142,6 +142,7 @@ function grants(own: Pick<ArtifactGrants, 'runtime' | 'preopen' | 'stateStores'>
     envAllow: [],
     hostRead: [],
     runs: [],
+    seesProject: false,
     maxMemoryBytes: 1,
     deadlineSecs: 1,
     ...own,

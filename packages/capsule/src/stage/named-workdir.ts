@@ -11,7 +11,7 @@ import { ownPlaces, mappedProcess } from '@svc/sandbox/own-process.ts';
 import { openProjectFolder } from '@svc/sandbox/project-folder.ts';
 import type { PreparedLaunch } from '../launch/prepare.ts';
 import type { LaunchScope, ScopeRequest } from '../launch/scope-of-launch.ts';
-import { GivenFolder } from './given-project.ts';
+import { GivenFolder } from '../launch/given-project.ts';
 
 interface NamedWorkdir {
   readonly request: Pick<ScopeRequest, 'writesGit' | 'cwd' | 'env'>;

@@ -111,13 +111,14 @@ export class SessionComponents {
   }
 
   /** A component sees its scope as `/`. */
-  #scopeOf({ preopen, runtime }: ArtifactGrants): readonly Preopen[] {
+  #scopeOf({ preopen, runtime, seesProject }: ArtifactGrants): readonly Preopen[] {
     if (preopen === null) return [];
     const directory = openScopeDirectory(this.#deps.workdir, preopen.scope);
     this.#scopes.push(directory);
     const { project } = this.#deps;
     const place = { guestPath: '/', hostPath: directory.path, writable: preopen.writable, ...project?.mask(preopen) };
-    return [place, ...(runtime === 'tool' ? (project?.preopens(preopen, this.#scopes) ?? []) : [])];
+    const isGiven = seesProject || (runtime === 'tool' && project?.grant.project?.isWorkdir === true);
+    return [place, ...(isGiven ? (project?.preopens(preopen, this.#scopes) ?? []) : [])];
   }
 
   /** Each state store is `/state/<store>`: a path below it is looked up there and not in `/`. */

@@ -45,7 +45,7 @@ async function processDriver(parts: StageParts): Promise<Driver> {
   return await createProcessDriver({
     command: words,
     manifestDirectory: loaded.directory,
-    launcher: kept.keeping(processes.launcher({ ...capsuleProcesses(grants), reads }), 'driver'),
+    launcher: kept.keeping(processes.launcher({ ...capsuleProcesses(launch), reads }), 'driver'),
     program: {
       service: programService(parts, reads, kept),
       apiKey: loaded.apiKey ?? null,
@@ -68,7 +68,7 @@ function programService(
 ): ProgramService {
   const token = new Secret(randomBytes(32).toString('base64url'));
   launch.redactor.register(token);
-  const grants = { ...capsuleProcesses(launch.grants), reads };
+  const grants = { ...capsuleProcesses(launch), reads };
   return {
     token,
     mintName: () => randomBytes(12).toString('base64url'),

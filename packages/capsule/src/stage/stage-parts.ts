@@ -74,8 +74,9 @@ export function commandDeclarations(
 }
 
 /** What the commands of a capsule may do, and its driver when that is a program. State stores belong to artifacts: they have none. */
-export function capsuleProcesses(grants: EffectiveGrants): ProcessGrants {
+export function capsuleProcesses({ grants, project }: Pick<PreparedLaunch, 'grants' | 'project'>): ProcessGrants {
   return {
+    ...project?.grant,
     commands: grants.shellAllow,
     scope: grants.filesystemScope ?? '.',
     writable: !grants.readOnly,
@@ -93,10 +94,11 @@ export function capsuleProcesses(grants: EffectiveGrants): ProcessGrants {
  */
 export function toolProcesses(
   own: ArtifactGrants,
-  capsule: EffectiveGrants,
+  { grants: capsule, project }: Pick<PreparedLaunch, 'grants' | 'project'>,
   stores: readonly StoreDirectory[],
 ): ProcessGrants {
   return {
+    ...(own.seesProject ? project?.grant : {}),
     commands: [...new Set([...capsule.shellAllow, ...own.runs])],
     scope: own.preopen?.scope ?? homeBelow,
     writable: own.preopen?.writable ?? false,

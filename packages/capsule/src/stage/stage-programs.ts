@@ -78,8 +78,8 @@ async function toolProcess(
   { own, reads = [], set = {} }: ToolProcessRequest,
 ): Promise<{ readonly launcher: Launcher; readonly env: Readonly<Record<string, string>> }> {
   const stores = processes.openStores(own.stateStores);
-  const processGrants = toolProcesses(own, launch.grants, stores);
-  const launcher = processes.launcher({ ...processGrants, reads, ...launch.project?.grant });
+  const processGrants = toolProcesses(own, launch, stores);
+  const launcher = processes.launcher({ ...processGrants, reads });
   return {
     launcher: (await programLogs()).keeping(launcher, owner),
     env: {
@@ -152,7 +152,7 @@ async function packageServer(artifact: InstalledArtifact, parts: StageParts): Pr
   const networkAllow = [...own.networkAllow, ...lent];
   if (withoutRegistry(wanted.runner, env, networkAllow) !== null) return null;
   const { installedServer } = await import('./installed-server.ts');
-  const installing = { ...toolProcesses(own, launch.grants, []), networkAllow, writable: true };
+  const installing = { ...toolProcesses({ ...own, seesProject: false }, launch, []), networkAllow, writable: true };
   return await installedServer({
     artifact: name,
     wanted,

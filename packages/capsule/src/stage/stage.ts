@@ -236,10 +236,10 @@ async function shellTools(parts: StageParts): Promise<readonly Tool[]> {
   const { shellAllow, envAllow } = launch.grants;
   if (shellAllow.length === 0) return [];
   const { createShellTools } = await import('@svc/session/tools/shell-tool.ts');
-  const grants = capsuleProcesses(launch.grants);
+  const grants = capsuleProcesses(launch);
   const env = { ...toolchainVariables(grants, directories.workdir), ...processes.environment(envAllow) };
   return createShellTools(shellAllow, {
-    launcher: processes.launcher({ ...grants, ...launch.project?.grant }),
+    launcher: processes.launcher(grants),
     env,
     explainHidden: async (said, hides) => {
       const { hiddenPaths, hiddenSurroundings } = await import('./hidden-paths.ts');

@@ -50,7 +50,7 @@ export const runCodes = {
   'E-RUN-029': {
     title: 'the workdir holds the workspace or what svc keeps',
     explanation:
-      'The agent could alter the manifest, the trace or the artifact store. Give it a directory of its own, outside the .svc directories of the workspace and of the user. The workdir of a child is to be the very directory that its parent made: a link on the way there could lead to any of these.',
+      'The agent could alter the manifest, the trace or the artifact store. Give it a directory of its own, outside the .svc directories of the workspace and of the user. A capsule for a repository has its svc.yaml in the root of that and no --workdir: with capabilities: { project: { path: . } } the agent sees the repository as project/, read only without write: true, and the manifest stays out of its reach. The workdir of a child is to be the very directory that its parent made: a link on the way there could lead to any of these.',
   },
   'E-RUN-030': {
     title: 'the script of a scripted model cannot be read',

@@ -45,22 +45,40 @@ export function adhocSessions({ home }: Pick<SessionPlaces, 'home'>): string {
   return join(adhocRoot(home), '.svc', 'sessions');
 }
 
-/** The sessions of the workspace, also where its folder cannot be written in; outside a workspace, those of tasks without a manifest. */
-export function sessionsFolder(places: SessionPlaces, options: WorkspaceOption): string {
+/**
+ * The folders with sessions of a workspace: beside its manifest, and in the home where its folder cannot be written in or is given to the capsule. The one that
+ * got a session last is the first.
+ */
+function ownFolders(places: SessionPlaces, options: WorkspaceOption): readonly [string, ...(readonly string[])] {
   const beside = workspaceSessions(places, options);
   const closed = join(closedFolderRoot(places.home, dirname(dirname(beside))), '.svc', 'sessions');
-  const own = !existsSync(beside) && existsSync(closed) ? closed : beside;
+  const madeMs = (folder: string): number => statSync(folder, { throwIfNoEntry: false })?.mtimeMs ?? 0;
+  if (!existsSync(closed)) return [beside];
+  if (!existsSync(beside)) return [closed];
+  return madeMs(closed) < madeMs(beside) ? [beside, closed] : [closed, beside];
+}
+
+/** All folders with sessions of the workspace; outside a workspace, that of tasks without a manifest. */
+export function sessionsFolders(
+  places: SessionPlaces,
+  options: WorkspaceOption,
+): readonly [string, ...(readonly string[])] {
+  const own = ownFolders(places, options);
   const adhoc = adhocSessions(places);
-  const isWorkspace = existsSync(own) || existsSync(resolve(places.cwd, options.manifest));
-  return isWorkspace || options.manifest !== usualManifest || !existsSync(adhoc) ? own : adhoc;
+  const isWorkspace = existsSync(own[0]) || existsSync(resolve(places.cwd, options.manifest));
+  return isWorkspace || options.manifest !== usualManifest || !existsSync(adhoc) ? own : [adhoc];
+}
+
+/** The one of them that got a session last. */
+export function sessionsFolder(places: SessionPlaces, options: WorkspaceOption): string {
+  return sessionsFolders(places, options)[0];
 }
 
 /** The same for the session that is meant: that of a task without a manifest is found from everywhere. */
 export function folderOfSession(places: SessionPlaces, options: WorkspaceOption, wanted: string | undefined): string {
-  const own = sessionsFolder(places, options);
-  const adhoc = adhocSessions(places);
+  const folders = sessionsFolders(places, options);
   const holds = (folder: string): boolean => wanted !== undefined && matching(sessionIds(folder), wanted).length > 0;
-  return own === adhoc || holds(own) || !holds(adhoc) ? own : adhoc;
+  return [...folders, adhocSessions(places)].find(holds) ?? folders[0];
 }
 
 /** The ids that end as it is wanted. */

@@ -81,11 +81,14 @@ function refuseMoved(workdir: string): void {
 function refuseOwnPlaces(workdir: string, { root, home, packageRoot }: DirectoriesRequest): void {
   const place = realPath(workdir);
   const closed = [join(root, '.svc'), join(home, '.svc'), installationOf(packageRoot)].map(realPath);
+  const holdsManifest = isBeneath(place, realPath(root)) && !isBeneath(place, realPath(home));
   const around = [root, packageRoot].map(realPath);
   const holdsOne = [...around, ...closed].some((path) => isBeneath(place, path));
   if (!holdsOne && !closed.some((path) => isBeneath(path, place))) return;
   throw new Diagnostic('E-RUN-029', `the workdir ${workdir} would give the agent what svc itself keeps`, {
-    hint: 'name a directory of its own with --workdir, or leave the flag out',
+    hint: holdsManifest
+      ? 'to work on the folder of the manifest, leave --workdir out and add capabilities: { project: { path: . } } to svc.yaml: the agent sees the folder as project/'
+      : 'name a directory of its own with --workdir, or leave the flag out',
   });
 }
 

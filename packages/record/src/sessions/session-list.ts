@@ -1,4 +1,4 @@
-/** Lists the recorded sessions of a folder. */
+/** Lists recorded sessions. */
 
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import type { SessionFacts } from './listed-session.ts';
@@ -9,11 +9,13 @@ import { linesLeftOut } from './trace-events.ts';
 
 /** The newest first. It leaves out one that it cannot read; `tell` gets the reason, and a notice of lines that were passed over. */
 export function sessionList(
-  folder: string,
+  folders: readonly string[],
   { home, tell }: { readonly home: string; readonly tell: (found: Diagnostic) => void },
 ): readonly SessionFacts[] {
   const running = new Set<string>(readRunningRecords(home).map(({ session_id: id }) => id));
-  const facts = sessionIds(folder).flatMap((id) => factsIn(folder, { id, isRunning: running.has(id), tell }));
+  const facts = folders.flatMap((folder) =>
+    sessionIds(folder).flatMap((id) => factsIn(folder, { id, isRunning: running.has(id), tell })),
+  );
   return facts.toSorted(
     (a, b) => (b.started_at_ms ?? 0) - (a.started_at_ms ?? 0) || (a.session_id < b.session_id ? 1 : -1),
   );

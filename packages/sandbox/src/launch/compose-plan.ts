@@ -185,21 +185,22 @@ function scopeRules(rights: bigint, place: string, project: ProcessGrants['proje
 /** Rules only add up: where something is masked, the folder itself can be listed and nothing more, and what is not masked is named. */
 function projectRules(request: PlanRequest): LandlockRules['paths'] {
   const { grants, enforcement } = request;
-  const { project, workdirExec } = grants;
+  const { project, workdirExec, writable } = grants;
   const place = projectPlace(request);
   if (project === undefined || place === null) return [];
-  const rights = (project.writable ? fileRights.write : fileRights.read) | (workdirExec ? fileRights.runHere : 0n);
-  const data = repositoryRules(project.git);
+  const rights =
+    (project.writable && writable ? fileRights.write : fileRights.read) | (workdirExec ? fileRights.runHere : 0n);
+  const data = repositoryRules(project.git, writable);
   if (enforcement.class === 'sealed' || project.parts === null) return [{ rights, path: place }, ...data];
   return [{ rights: fileRights.list, path: place }, ...project.parts.map((path) => ({ rights, path })), ...data];
 }
 
 /** Git looks for new files from the top of the working tree down: names of what is there are listed, and no file is opened. */
-function repositoryRules(git: RepositoryData | null): LandlockRules['paths'] {
+function repositoryRules(git: RepositoryData | null, mayWrite: boolean): LandlockRules['paths'] {
   if (git === null) return [];
   const { path, writable, around } = git;
   return [
-    { rights: writable ? fileRights.write : fileRights.read, path },
+    { rights: writable && mayWrite ? fileRights.write : fileRights.read, path },
     ...(around === null ? [] : [{ rights: fileRights.list, path: around }]),
   ];
 }

@@ -17,7 +17,7 @@ export function projectPlace({ path, git }: ProjectFolder, workdir: string): str
 }
 
 /** What lies around the folder is there to be seen by its names, and Landlock opens none of it. */
-function repositorySteps(git: RepositoryData | null, owners: number): readonly RootStep[] {
+function repositorySteps(git: RepositoryData | null, owners: number, mayWrite: boolean): readonly RootStep[] {
   if (git === null) return [];
   const bind = (path: string, attributes: number): RootStep => ({
     kind: 'bind',
@@ -25,7 +25,7 @@ function repositorySteps(git: RepositoryData | null, owners: number): readonly R
     source: path,
     target: path,
   });
-  const access = noExec | (git.writable ? 0 : readOnly);
+  const access = noExec | (git.writable && mayWrite ? 0 : readOnly);
   return [
     ...(git.around === null ? [] : [bind(git.around, readOnly)]),
     bind(git.path, access),
@@ -45,7 +45,7 @@ export function projectSteps(
   if (project === undefined) return [];
   const { isWorkdir } = project;
   const place = isWorkdir ? workdir : projectPlace(project, workdir);
-  const isWritable = project.writable && (writable || !isWorkdir);
+  const isWritable = project.writable && writable;
   // If only a part of the workdir may be seen, what holds that part is that part.
   const seen = <Place extends { readonly path: string }>(places: readonly Place[]): readonly Place[] =>
     places.flatMap((each) => {
@@ -55,7 +55,7 @@ export function projectSteps(
   const nothing = readOnly | noSuid | noDev | noExec;
   const attributes = owners | noSuid | noDev | (workdirExec ? 0 : noExec) | (isWritable ? 0 : readOnly);
   return [
-    ...repositorySteps(project.git, owners),
+    ...repositorySteps(project.git, owners, isWritable),
     ...(isWorkdir ? [] : [{ kind: 'bind', attributes, source: project.path, target: place } as const]),
     ...seen(project.kept).map(({ path, writable }): RootStep => {
       const [source, target] = [join(project.path, path), join(place, path)];

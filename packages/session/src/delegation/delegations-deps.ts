@@ -60,6 +60,8 @@ export interface DelegationsDeps {
   readonly childGraceMs: number;
   /** What this session keeps of itself: its children keep no more. */
   readonly capture: CaptureLevel;
+  /** The folder that a child sees if its manifest asks for it, as `--project-of-parent` has it; null without one. */
+  readonly project: string | null;
   /** The process environment of this capsule. */
   readonly env: Readonly<Record<string, string | undefined>>;
   /** `capabilities.env.allow` of this capsule. */

@@ -94,9 +94,10 @@ export async function launchChild(launch: ChildLaunch, deps: DelegationsDeps): P
 function childArguments(
   { capsule, version }: ChildArtifact,
   { directory, sessionId }: { readonly directory: string; readonly sessionId: SessionId },
-  { pid, childGraceMs, capture }: DelegationsDeps,
+  { pid, childGraceMs, capture, project }: DelegationsDeps,
 ): readonly string[] {
-  const what = ['--capsule', capsule, '--capsule-version', version, '--workdir', directory];
+  const given = project === null ? [] : ['--project-of-parent', project];
+  const what = ['--capsule', capsule, '--capsule-version', version, '--workdir', directory, ...given];
   // It is to have ended by itself before it is ended.
   const stopWithinMs = Math.floor(childGraceMs * 0.9);
   const whose = ['--spawned-by', String(pid), '--session-id', sessionId, '--stop-within', String(stopWithinMs)];

@@ -3,6 +3,7 @@
 import { Command, InvalidArgumentError, Option } from 'commander';
 
 import { captureLevels } from '@svc/artifacts/manifest/capture-levels.ts';
+import type { NamedProject } from '@svc/capsule/launch/running-capsule.ts';
 import type { ScopeRequest } from '@svc/capsule/launch/scope-of-launch.ts';
 import { containmentClasses } from '@svc/protocol/containment-class.ts';
 import { isSessionId, type SessionId } from '@svc/protocol/ids.ts';
@@ -10,7 +11,7 @@ import type { CommandContext } from '@svc/terminal/screen/command-context.ts';
 import { render } from '@svc/terminal/screen/render-failure.ts';
 import { jsonText, say, Shown } from '@svc/terminal/screen/shown.ts';
 import { run, scopeRequest, type UsageError } from './run.ts';
-import { isAddress, isWholeNumber, type RunOptions, usualOptions } from './run-options.ts';
+import { asProjectOfParent, isGiven, isWholeNumber, type RunOptions, usualOptions } from './run-options.ts';
 
 /** For a workdir that is named, and for the folder of a task without a manifest, where it says `--write` too. */
 export function writeGitOption(): Option {
@@ -29,13 +30,14 @@ export function runCommand(context: CommandContext): Command {
     .addOption(new Option('--max-cost <amount>').hideHelp())
     .option('--manifest <path>', 'the manifest', usualOptions.manifest)
     .option('--workdir <dir>', 'the directory the agent reads and writes, instead of a fresh one')
+    .option('--project <dir>', 'the folder that a capsule with capabilities.project works in', notEmpty)
     .addOption(writeGitOption())
     .option('--capsule <name>', 'run a published capsule from the store instead of a manifest file')
     .option('--capsule-version <version>', 'the exact version of that capsule')
     .option(
       '--bind <address>',
       'address the listener binds; 0.0.0.0 accepts other machines',
-      anAddress,
+      notEmpty,
       usualOptions.bind,
     )
     .option('--no-env-file', 'do not read the .env file of the workspace')
@@ -49,6 +51,7 @@ export function runCommand(context: CommandContext): Command {
     .option('--json', 'write one JSON line once the listener is up, and nothing else; of --explain-scope the report')
     .addOption(approvalOption())
     .addOption(spawnedByOption())
+    .addOption(new Option('--project-of-parent <json>', 'the folder of the parent').argParser(aProject).hideHelp())
     .addOption(new Option('--session-id <id>', 'the id of the session').argParser(aSessionId).hideHelp())
     .addOption(new Option('--capture-ceiling <level>', 'the most that is recorded').choices(captureLevels).hideHelp())
     .addOption(new Option('--for-chat', 'stay up for a conversation').hideHelp())
@@ -87,14 +90,20 @@ function spawnedByOption(): Option {
   return new Option('--spawned-by <pid>', 'end with this process').argParser(aWholeNumber).hideHelp();
 }
 
-function anAddress(value: string): string {
-  if (!isAddress(value)) throw new InvalidArgumentError('it is empty');
+function notEmpty(value: string): string {
+  if (!isGiven(value)) throw new InvalidArgumentError('it is empty');
   return value;
 }
 
 function aWholeNumber(value: string): number {
   if (!isWholeNumber(value)) throw new InvalidArgumentError('it must be a whole number above 0');
   return Number(value);
+}
+
+function aProject(value: string): NamedProject {
+  const { projectOfParent } = asProjectOfParent(value) ?? {};
+  if (projectOfParent === undefined) throw new InvalidArgumentError('it must be what a parent capsule writes');
+  return projectOfParent;
 }
 
 function aSessionId(value: string): SessionId {

@@ -1,12 +1,20 @@
 /** The options of `svc run`, and the command lines of it that need no parser. */
 
+import { isAbsolute } from 'node:path';
+
 import { captureLevels, type CaptureLevel } from '@svc/artifacts/manifest/capture-levels.ts';
 import { containmentClasses, type ContainmentClass } from '@svc/protocol/containment-class.ts';
+import type { NamedProject } from '@svc/capsule/launch/running-capsule.ts';
+import { isListOf, isText } from '@svc/kit/guards.ts';
+import { parseJsonObject } from '@svc/protocol/json-object.ts';
 import { isSessionId, type SessionId } from '@svc/protocol/ids.ts';
 import type { ScriptOptions } from './script/script-run.ts';
 
 export interface RunOptions extends ScriptOptions {
   readonly workdir?: string;
+  readonly project?: string;
+  /** What the capsule that delegates has: the path, and the rest as JSON. */
+  readonly projectOfParent?: NamedProject;
   readonly writeGit?: boolean;
   readonly capsuleVersion?: string;
   readonly bind: string;
@@ -25,8 +33,8 @@ export interface RunOptions extends ScriptOptions {
 /** What is meant where an option is not given. */
 export const usualOptions = { manifest: './svc.yaml', bind: '127.0.0.1', envFile: true } as const;
 
-/** An empty one, of an unset variable, would mean every address. */
-export function isAddress(value: string): boolean {
+/** An empty one, of an unset variable, would mean every address, or the current folder. */
+export function isGiven(value: string): boolean {
   return value.trim() !== '';
 }
 
@@ -49,7 +57,9 @@ const withValue: Readonly<Record<string, (value: string) => Partial<RunOptions> 
   '--manifest': (manifest) => ({ manifest }),
   '--task': (task) => ({ task }),
   '--workdir': (workdir) => ({ workdir }),
-  '--bind': (bind) => (isAddress(bind) ? { bind } : undefined),
+  '--project': (project) => (isGiven(project) ? { project } : undefined),
+  '--project-of-parent': (value) => asProjectOfParent(value),
+  '--bind': (bind) => (isGiven(bind) ? { bind } : undefined),
   '--containment': (value) => chosen(containmentClasses, value, (containment) => ({ containment })),
   '--capture': (value) => chosen(captureLevels, value, (capture) => ({ capture })),
   '--capture-ceiling': (value) => chosen(captureLevels, value, (captureCeiling) => ({ captureCeiling })),
@@ -57,6 +67,13 @@ const withValue: Readonly<Record<string, (value: string) => Partial<RunOptions> 
   '--session-id': (sessionId) => (isSessionId(sessionId) ? { sessionId } : undefined),
   '--stop-within': (value) => (isWholeNumber(value) ? { stopWithin: Number(value) } : undefined),
 };
+
+/** Written by the capsule that delegates, as JSON. Returns undefined for anything else. */
+export function asProjectOfParent(value: string): Partial<RunOptions> | undefined {
+  const { path, write, mask } = parseJsonObject(value) ?? {};
+  if (typeof path !== 'string' || !isAbsolute(path) || typeof write !== 'boolean') return undefined;
+  return isListOf(isText)(mask) ? { projectOfParent: { path, ofParent: { write, mask } } } : undefined;
+}
 
 function chosen<Choice extends string>(
   choices: readonly Choice[],

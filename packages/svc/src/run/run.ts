@@ -45,12 +45,18 @@ export function scopeRequest(options: RunOptions, { cwd, home, env }: CommandCon
     readEnvFile: options.envFile,
     floor: options.containment,
     workdir: options.workdir === undefined ? null : resolve(cwd, options.workdir),
+    ...projectOf(options, cwd),
     writesGit: options.writeGit === true,
     cwd,
     home,
     env,
     telemetryEnv: env,
   };
+}
+
+function projectOf({ project, projectOfParent }: RunOptions, cwd: string): Pick<ScopeRequest, 'project'> {
+  if (projectOfParent !== undefined) return { project: projectOfParent };
+  return project === undefined ? {} : { project: { path: resolve(cwd, project) } };
 }
 
 /** Runs the capsule to its end; resolves with the exit code of `svc`. `usage` is null unless a script asks, `own` unless `svc "task"` does. */

@@ -191,13 +191,16 @@ interface ScopeExplanation {
  */
 export async function explainScope(request: ScopeRequest): Promise<ScopeExplanation> {
   const packageRoot = findPackageRoot(import.meta.filename);
-  const launch = await scopeOfLaunch(request, {
-    userHome: request.home,
-    packageRoot,
-    platform: platformOf({ platform, arch }),
-    // A report contacts no registry.
-    sources: () => [],
-  });
+  const launch = await scopeOfLaunch(
+    { ...request, isReport: true },
+    {
+      userHome: request.home,
+      packageRoot,
+      platform: platformOf({ platform, arch }),
+      // A report contacts no registry.
+      sources: () => [],
+    },
+  );
   const { redactor } = launch;
   const { scope, refusals } = await withNamedWorkdir(request, launch, packageRoot);
   // Where nothing is kept from files, what a command needs is there or not as for any other program.
@@ -214,7 +217,7 @@ async function withNamedWorkdir(
   packageRoot: string,
 ): Promise<Pick<LaunchScope, 'scope' | 'refusals'>> {
   const { scope, refusals } = launch;
-  if (request.workdir === null || !existsSync(request.workdir)) return { scope, refusals };
+  if (request.workdir === null || launch.project !== null || !existsSync(request.workdir)) return { scope, refusals };
   const { openNamedWorkdir, refuseClosedFolder } = await import('@svc/capsule/stage/named-workdir.ts');
   let found: Pick<ScopeObject, 'project_folder'> = {};
   const refusal = diagnosticOf(() => {

@@ -13,6 +13,7 @@ import {
   holdSession,
   sessionIds,
   sessionsFolder,
+  sessionsFolders,
   startOfSession,
   type WorkspaceOption,
 } from '@svc/record/sessions/recorded-sessions.ts';
@@ -104,18 +105,20 @@ function sessionsFor(
 }
 
 function newestFirst(context: CommandContext, options: SessionsOptions): readonly Candidate[] {
-  const own = sessionsFolder(context, options);
-  const adhoc = options.all === true ? adhocSessions(context) : own;
-  const ofTasks = new Set<string>(adhoc === own ? [] : sessionIds(adhoc));
+  const own = sessionsFolders(context, options);
+  const folders = options.all === true ? [...own, adhocSessions(context)] : own;
+  const recorded = new Map(
+    folders.flatMap((folder) => sessionIds(folder).map((id) => [id as string, folder] as const)),
+  );
   const records = new Map<string, RunningRecord>(
     readRunningRecords(context.home).map((record) => [record.session_id, record]),
   );
-  const ids = new Set<string>([...sessionIds(own), ...ofTasks, ...records.keys()]);
+  const ids = new Set<string>([...recorded.keys(), ...records.keys()]);
   return [...ids]
     .map((id) => {
       const record = records.get(id) ?? null;
       const directory = record?.session_directory ?? null;
-      const usual = ofTasks.has(id) ? adhoc : own;
+      const usual = recorded.get(id) ?? own[0];
       const folder = directory === null || basename(directory) !== id ? usual : dirname(directory);
       return { id, folder, record, startedMs: record?.started_at_ms ?? startOfSession(folder, id) };
     })

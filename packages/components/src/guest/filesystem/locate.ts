@@ -68,7 +68,7 @@ class Walk {
     const stopsBefore = lastLink === 'never' || (lastLink === 'keep' && !asDirectory);
     for (let name = this.#ahead.pop(); name !== undefined; name = this.#ahead.pop()) {
       const isLast = this.#ahead.length === 0;
-      this.#mask?.checkName(name);
+      this.#mask?.checkName(name, this.#here);
       if (name === '..') this.#back();
       else if (isLast && stopsBefore) return { directory: this.#here, name, asDirectory };
       else if (this.#step(name, isLast) === 'arrived') return { directory: this.#here, name, asDirectory };

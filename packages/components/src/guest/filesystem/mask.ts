@@ -11,17 +11,25 @@ export class Mask {
   readonly #objects: ReadonlySet<string>;
   readonly #names: ReadonlySet<string>;
   readonly #fixed: ReadonlySet<string>;
+  /** Names that are masked in some directory. */
+  readonly #entries: ReadonlySet<string>;
 
-  /** `objects` are `<device>:<inode>` each, like `fixed`, which stay where they are; `names` are masked beside the usual ones, in any case. */
+  /**
+   * `objects` are `<device>:<inode>` each, or `<device>:<inode>/<name>` for whatever has that name in a directory, like `fixed`, which stay where they are;
+   * `names` are masked beside the usual ones, in any case.
+   */
   constructor(objects: readonly string[], names: readonly string[] = [], fixed: readonly string[] = []) {
     this.#fixed = new Set(fixed);
     this.#objects = new Set(objects);
     this.#names = new Set(names);
+    this.#entries = new Set(objects.flatMap((each) => (each.includes('/') ? [each.slice(each.indexOf('/') + 1)] : [])));
   }
 
-  /** Ends the call of the component with `access` for a name that is masked. */
-  checkName(name: string): void {
+  /** Ends the call of the component with `access` for a name that is masked, in this directory or in any. */
+  checkName(name: string, { path }: HeldDirectory): void {
     if (isMaskedName(name) || this.#names.has(name.toLowerCase())) refuse('access');
+    if (this.#entries.has(name) && this.#objects.has(`${objectName(lstatSync(path, { bigint: true }))}/${name}`))
+      refuse('access');
   }
 
   checkDirectory({ path }: HeldDirectory): void {

@@ -7,7 +7,7 @@ import { render } from '@svc/terminal/screen/render-failure.ts';
 import { capsuleCell, suffixOf } from '@svc/record/sessions/session-names.ts';
 import { type Column, renderTable } from '@svc/terminal/screen/table.ts';
 import { jsonLine, say } from '@svc/terminal/screen/shown.ts';
-import { sessionsFolder, type WorkspaceOption } from '@svc/record/sessions/recorded-sessions.ts';
+import { sessionsFolders, type WorkspaceOption } from '@svc/record/sessions/recorded-sessions.ts';
 import { manifestFlag, manifestHelp } from '../../command/session-arguments.ts';
 import type { SessionFacts } from '@svc/record/sessions/listed-session.ts';
 import { sessionList } from '@svc/record/sessions/session-list.ts';
@@ -31,15 +31,15 @@ export function listCommand(context: CommandContext): Command {
     .option(manifestFlag, manifestHelp, './svc.yaml')
     .option('--json', 'write one JSON object per line')
     .action((options: WorkspaceOption & { readonly json?: boolean }) => {
-      const folder = sessionsFolder(context, options);
-      const newestFirst = sessionList(folder, {
+      const folders = sessionsFolders(context, options);
+      const newestFirst = sessionList(folders, {
         home: context.home,
         tell: (found) => context.stderr.write(render([found], context)),
       });
       if (options.json === true) {
         for (const each of newestFirst) context.stdout.write(jsonLine(each));
       } else if (newestFirst.length === 0) {
-        context.stderr.write(say`no session is recorded in ${folder}\n`);
+        context.stderr.write(say`no session is recorded in ${folders[0]}\n`);
       } else {
         const ids = newestFirst.map(({ session_id: id }) => id);
         context.stdout.write(

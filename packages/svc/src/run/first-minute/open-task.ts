@@ -4,13 +4,14 @@ import { join, resolve } from 'node:path';
 
 import { runtimeTools } from '@svc/artifacts/manifest/names.ts';
 import { normalizeHostPath } from '@svc/artifacts/manifest/host-path.ts';
-import { GivenFolder } from '@svc/capsule/stage/given-project.ts';
+import { folderName, givenFolder } from '@svc/capsule/launch/given-folder.ts';
+import type { GitOfFolder } from '@svc/capsule/launch/git-of-folder.ts';
+import { openGivenFolder } from '@svc/capsule/launch/open-given-folder.ts';
 import { hostFacts } from '@svc/capsule/launch/launch-host.ts';
 import type { ScopeRequest } from '@svc/capsule/launch/scope-of-launch.ts';
 import { isTelemetryVariable } from '@svc/capsule/launch/telemetry-variables.ts';
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import { quoted } from '@svc/kit/diagnostics/printable.ts';
-import { systemClock } from '@svc/kit/system-clock.ts';
 import { needsHome } from '@svc/kit/files/home-directory.ts';
 import { findPackageRoot } from '@svc/kit/files/package-root.ts';
 import { version } from '@svc/kit/version.ts';
@@ -19,15 +20,11 @@ import { adhocRoot } from '@svc/record/sessions/adhoc-root.ts';
 import { parseCeiling } from '@svc/sandbox/floor.ts';
 import { findProgram } from '@svc/sandbox/find-program.ts';
 import { hostContainment } from '@svc/sandbox/host-containment.ts';
-import { ownPlaces, mappedProcess } from '@svc/sandbox/own-process.ts';
-import { openProjectFolder } from '@svc/sandbox/project-folder.ts';
 import type { CommandContext } from '@svc/terminal/screen/command-context.ts';
 import { exactLine, joined, say, type Shown } from '@svc/terminal/screen/shown.ts';
 import { askOllama } from './ask-ollama.ts';
 import { adhocName, capsuleText, type TaskGrants } from './capsule-text.ts';
 import { chooseModel, type ChosenModel } from './choose-model.ts';
-import { folderName, givenFolder } from './given-folder.ts';
-import type { GitOfTask } from './git-of-task.ts';
 import { strangerAt } from './listener-owner.ts';
 import type { NamedServer } from './named-servers.ts';
 import { RefusedThings } from './refused-things.ts';
@@ -80,21 +77,24 @@ export async function openTask(flags: TaskFlags, context: CommandContext, isRepo
   });
   const { achieved } = await hostContainment(facts);
   const writable = isWritable(flags);
-  const git = await gitOf(flags, achieved, { path, context });
-  const project = openProjectFolder({
-    path,
-    isWorkdir: false,
-    writable,
-    keepsGit: flags.writeGit !== true,
-    isReport,
-    own: writable
-      ? ownPlaces(mappedProcess({ packageRoot, node: process.execPath, nodeOptions: process.execArgv, cwd, env }))
-      : [],
-    splits: achieved === 'scoped',
-    clock: systemClock,
-    uid: facts.uid,
-    ...(git?.found.kind === 'elsewhere' ? { git: git.found.git } : {}),
-  });
+  const {
+    folder: opened,
+    project,
+    git,
+  } = await openGivenFolder(
+    {
+      path,
+      writable,
+      keepsGit: flags.writeGit !== true,
+      masks: [],
+      achieved,
+      hasPrograms: true,
+      runsGit: flags.allow?.includes('git') === true,
+      isReport,
+    },
+    { packageRoot, cwd, home, env },
+  );
+  const grants = grantsOf(flags, achieved, { searchPath: env['PATH'] ?? '', git, cwd });
   const root = adhocRoot(home);
   const granted = grantsOf(flags, achieved, { searchPath: env['PATH'] ?? '', git, cwd });
   const grants = { ...granted, servers: await serversOf(flags, granted, { root, env, isReport }) };
@@ -107,7 +107,7 @@ export async function openTask(flags: TaskFlags, context: CommandContext, isRepo
       adhoc: {
         text,
         root,
-        project: new GivenFolder(project, achieved, closedGit(git)),
+        project,
         warnings: [...absentVariables(grants, env), ...(git?.warnings ?? [])],
       },
       ...(git === null ? {} : { env: { ...env, ...git.identity } }),
@@ -115,48 +115,17 @@ export async function openTask(flags: TaskFlags, context: CommandContext, isRepo
       readEnvFile: false,
     },
     firstRows: () => firstRows({ model, grants, folder, achieved }),
-    adhoc: { refused, text, root, changes: () => project.changes() },
+    adhoc: { refused, text, root, changes: () => opened.changes() },
   };
-}
-
-/** What the scope says of it. */
-function closedGit(git: GitOfTask | null): ConstructorParameters<typeof GivenFolder>[2] {
-  if (git?.found.kind !== 'closed') return {};
-  const { place: path, why } = git.found;
-  return { closedGit: { path, why } };
 }
 
 function isWritable({ write, writeGit }: TaskFlags): boolean {
   return write === true || writeGit === true;
 }
 
-/** Looked for only where git may run. */
-async function gitOf(
-  { allow = [] }: TaskFlags,
-  achieved: ContainmentClass,
-  { path, context }: { readonly path: string; readonly context: CommandContext },
-): Promise<GitOfTask | null> {
-  if (!allow.includes('git') || achieved === 'advisory') return null;
-  return await (await import('./git-of-task.ts')).gitOfTask(path, context);
-}
-
-async function serversOf(
-  { mcp = [] }: TaskFlags,
-  { commands, floor }: TaskGrants,
-  { root, env, isReport }: { readonly root: string; readonly env: CommandContext['env']; readonly isReport: boolean },
-): Promise<readonly NamedServer[]> {
-  if (mcp.length === 0) return [];
-  if (floor === null)
-    throw new Diagnostic('E-CAP-027', 'no MCP server is started: this host keeps none to what it was granted', {
-      hint: 'svc doctor says why; a capsule of a manifest may start one all the same',
-    });
-  const { nameServers } = await import('./named-servers.ts');
-  return nameServers(mcp, { root: isReport ? null : root, taken: [...commands, ...runtimeTools], env });
-}
-
 interface GrantSurroundings {
   readonly searchPath: string;
-  readonly git: GitOfTask | null;
+  readonly git: GitOfFolder | null;
   readonly cwd: string;
 }
 
@@ -189,7 +158,7 @@ function hostPath(path: string, cwd: string): string {
   throw new Diagnostic('E-CAP-026', message, { hint: 'name the folder of the one program that is needed' });
 }
 
-function shownGit({ found }: GitOfTask): Pick<TaskGrants, 'git'> {
+function shownGit({ found }: GitOfFolder): Pick<TaskGrants, 'git'> {
   if (found.kind === 'closed') return { git: 'closed' };
   return found.kind === 'elsewhere' && found.git.around !== null ? { git: 'around' } : {};
 }

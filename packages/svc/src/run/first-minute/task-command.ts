@@ -132,6 +132,7 @@ async function start(
   }
   for (const [given, flag] of [
     [options.workdir, '--workdir'],
+    [options.project, '--project'],
     [options.replay, '--replay'],
     [options.trust, '--trust'],
   ] as const)

@@ -1,7 +1,7 @@
 /** Gives a session a folder of the host, as its project or as its workdir: to its programs, and to its components. */
 
 import { lstatSync, symlinkSync } from 'node:fs';
-import { join } from 'node:path';
+import { basename, dirname, join } from 'node:path';
 
 import type { ScopeObject } from '@svc/artifacts/grants/scope-object.ts';
 import type { Preopen } from '@svc/components/component.ts';
@@ -16,7 +16,7 @@ import type { ProcessGrants } from '@svc/sandbox/launch/process-grants.ts';
 import { projectName } from '@svc/sandbox/launch/project-steps.ts';
 import type { PutAside } from '@svc/sandbox/made-repositories.ts';
 import type { OpenedFolder } from '@svc/sandbox/project-folder.ts';
-import type { GivenProject, ScopeGrant } from '../launch/running-capsule.ts';
+import type { GivenProject, ScopeGrant } from './running-capsule.ts';
 
 type ProjectOfScope = NonNullable<ScopeObject['project_folder']>;
 
@@ -114,7 +114,10 @@ export class GivenFolder implements GivenProject {
       places.flatMap((each) => objectAt(join(path, each.path)));
     return {
       // A component need not see the files that svc is loaded from, or those that git obeys.
-      masked: objectsOf([...masked, ...kept.filter((each) => !each.writable)]),
+      masked: [
+        ...objectsOf([...masked, ...kept.filter((each) => !each.writable)]),
+        ...masked.flatMap((each) => entryAt(join(path, each.path))),
+      ],
       fixed: objectsOf(kept),
       ...(writable && keepsGit ? { maskedNames: ['.git'] } : {}),
     };
@@ -184,6 +187,11 @@ function opened(path: string): HeldDirectory {
   } catch (error) {
     throw ioFault(error, `the folder ${path} cannot be opened`);
   }
+}
+
+/** Whatever has this name in its directory: a file that is written anew is another object. */
+function entryAt(path: string): readonly string[] {
+  return objectAt(dirname(path)).map((directory) => `${directory}/${basename(path)}`);
 }
 
 function objectAt(path: string): readonly string[] {

@@ -1,17 +1,17 @@
-/** Finds what git needs for a task in a folder: the data of the repository, and the name of who commits. */
+/** Finds what git needs in a folder that an agent is given: the data of the repository, and the name of who commits. */
 
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import { quoted } from '@svc/kit/diagnostics/printable.ts';
+import type { Environment } from '@svc/kit/environment.ts';
 import { searchPathOutside } from '@svc/sandbox/contained-environment.ts';
 import { findProgram } from '@svc/sandbox/find-program.ts';
 import { findGit, type FoundGit } from '@svc/sandbox/git-elsewhere.ts';
-import type { CommandContext } from '@svc/terminal/screen/command-context.ts';
 import { folderName, refusalOf } from './given-folder.ts';
 
-export interface GitOfTask {
+export interface GitOfFolder {
   readonly found: FoundGit;
   /** Variables of git; none where nobody's name is known. */
   readonly identity: Readonly<Record<string, string>>;
@@ -23,7 +23,10 @@ const maxMs = 5000;
 const maxBytes = 4096;
 
 /** `path` has its links resolved. The identity is what the person's own git would take there. */
-export async function gitOfTask(path: string, { env, home }: CommandContext): Promise<GitOfTask> {
+export async function gitOfFolder(
+  path: string,
+  { env, home }: { readonly env: Environment; readonly home: string },
+): Promise<GitOfFolder> {
   const found = findGit(path, { refusalOf: (folder) => refusalOf(folder, home), isOwn: (uid) => isOwn(uid, env) });
   const program = findProgram('git', searchPathOutside(env['PATH'] ?? '', [path]));
   const identity = program.kind === 'found' ? await identityOf(program.path, { path, home, env }) : {};
@@ -31,7 +34,7 @@ export async function gitOfTask(path: string, { env, home }: CommandContext): Pr
 }
 
 /** As git judges: root also works for who called `sudo`. */
-function isOwn(uid: number, { SUDO_UID: caller }: CommandContext['env']): boolean {
+function isOwn(uid: number, { SUDO_UID: caller }: Environment): boolean {
   const own = process.geteuid?.() ?? uid;
   return uid === own || (own === 0 && /^\d{1,10}$/.test(caller ?? '') && uid === Number(caller));
 }
@@ -44,7 +47,7 @@ function notWorking(path: string, { place, why }: FoundGit & { kind: 'closed' })
 
 async function identityOf(
   git: string,
-  { path, home, env }: { readonly path: string; readonly home: string; readonly env: CommandContext['env'] },
+  { path, home, env }: { readonly path: string; readonly home: string; readonly env: Environment },
 ): Promise<Readonly<Record<string, string>>> {
   const variables: Record<string, string> = {};
   for (const role of ['AUTHOR', 'COMMITTER']) {
@@ -59,7 +62,7 @@ async function identityOf(
 }
 
 /** Returns null where git knows no name. It reads configurations for this, and runs nothing that they name. */
-async function asked(git: string, role: string, cwd: string, env: CommandContext['env']): Promise<string | null> {
+async function asked(git: string, role: string, cwd: string, env: Environment): Promise<string | null> {
   try {
     const options = { cwd, env, timeout: maxMs, maxBuffer: maxBytes };
     return (await promisify(execFile)(git, ['var', `GIT_${role}_IDENT`], options)).stdout;

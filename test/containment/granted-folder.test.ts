@@ -1,0 +1,187 @@
+import { execFileSync } from 'node:child_process';
+import { existsSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+
+import { describe, expect, it } from 'vitest';
+
+import { advisory, asOneself, printed, scoped, sealed, shell, type Setup } from './contained-capsule.ts';
+import { openCapsule, useCapsule } from './use-capsule.ts';
+
+const files = {
+  'src/cart.js': 'total = 90\n',
+  '.env': 'TOKEN=of-the-person\n',
+  'src/.env.local': 'TOKEN=of-the-person\n',
+  'keys.txt': 'of-the-person\n',
+  'private/deep/notes': 'of-the-person\n',
+};
+const editor = 'artifacts: [{ name: svc-tool-editor, version: 1.0.0 }]\n';
+const commands = 'shell: { allow: [bash, cat, ls, mv, rm, sh] }';
+
+/** What the model is told of a file that is masked, whatever the tool is. */
+const refusal = /permi|read-only/i;
+
+function edit(id: string, input: Readonly<Record<string, string>>): ReturnType<typeof shell> {
+  return { id, tool: 'svc-tool-editor', input };
+}
+
+const setups: readonly Setup[] = [...sealed, ...scoped];
+
+describe.each(setups)('the folder of capabilities.project in $name', (setup) => {
+  const capsule = useCapsule(setup, {
+    manifest: editor,
+    files,
+    calls: [
+      shell('read', 'cat src/cart.js'),
+      shell('list', 'ls -A'),
+      shell('make', 'echo new > src/new; ls src'),
+      shell('home', 'echo own > $HOME/own; cat $HOME/own'),
+      ...['.env', 'src/.env.local', 'keys.txt', 'private/deep/notes', 'link', 'svc.yaml'].map((path) =>
+        shell(path, `cat ${path}`),
+      ),
+      edit('open', { command: 'read', path: 'project/src/cart.js' }),
+      edit('keys', { command: 'read', path: 'project/keys.txt' }),
+      edit('manifest', { command: 'read', path: 'project/svc.yaml' }),
+      edit('create', { command: 'write', path: 'project/src/new', content: 'new' }),
+    ],
+    capabilities: `project: { path: ., mask: [keys.txt, private] }\n${commands}`,
+    prepare: ({ folder }) => {
+      symlinkSync('private/deep/notes', join(folder, 'link'));
+      return {};
+    },
+  });
+
+  it.for([
+    ['is where commands start', 'read', printed('total = 90\n')],
+    [
+      'shows the names of all that it holds',
+      'list',
+      printed('.env\nkeys.txt\nlink\nprivate\nscript.yaml\nsrc\nsvc.yaml\n'),
+    ],
+    ['leaves commands a place of their own', 'home', printed('own\n')],
+  ] as const)('%s', async ([, id, shown], context) => {
+    expect((await capsule(context).result(id)).text).toBe(shown);
+  });
+
+  it('takes no file of a command', async (context) => {
+    const { text } = await capsule(context).result('make');
+    expect(text).toMatch(/Read-only file system|Permission denied/);
+    expect(existsSync(join(capsule(context).workspace.folder, 'src/new'))).toBe(false);
+  });
+
+  it.for(['.env', 'src/.env.local', 'keys.txt', 'private/deep/notes', 'link', 'svc.yaml'])(
+    'keeps %s from commands',
+    async (path, context) => {
+      const { text } = await capsule(context).result(path);
+      expect(text).toMatch(/^exit code: 1\n/);
+      expect(text).not.toContain('of-the-person');
+      expect(text).not.toContain('capabilities');
+    },
+  );
+
+  it('shows the editor the same and keeps the same from it', async (context) => {
+    const result = async (id: string): Promise<{ readonly text: string }> => await capsule(context).result(id);
+    expect((await result('open')).text).toContain('total = 90');
+    for (const id of ['keys', 'manifest', 'create']) expect((await result(id)).text).toMatch(refusal);
+    expect(existsSync(join(capsule(context).workspace.folder, 'src/new'))).toBe(false);
+  });
+
+  it('is left as it was, with the session in the home', async (context) => {
+    const { workspace, line, stream } = capsule(context);
+    await stream.untilClosed();
+    for (const name of ['.svc', 'workdir', 'task.md', 'out', 'svc.lock'])
+      expect(existsSync(join(workspace.folder, name))).toBe(false);
+    expect(line.workdir.startsWith(join(workspace.home, '.svc', 'folders', 'project-'))).toBe(true);
+    expect(readFileSync(join(line.workdir, 'out/result.txt'), 'utf8')).toBe('Done.');
+  });
+});
+
+describe.each(sealed)('a folder that may be changed, in $name', (setup) => {
+  const capsule = useCapsule(setup, {
+    manifest: editor,
+    files,
+    calls: [
+      shell('change', 'echo "total = 100" > src/cart.js; cat src/cart.js'),
+      shell('hook', 'echo evil > .git/hooks/pre-commit'),
+      shell('config', 'echo "[core] fsmonitor = evil" >> .git/config'),
+      shell('replace', 'echo "name: evil" > other; mv -f other svc.yaml'),
+      shell('remove', 'rm -f svc.yaml'),
+      edit('edit', { command: 'write', path: 'project/src/made', content: 'by the editor' }),
+      edit('overwrite', { command: 'write', path: 'project/svc.yaml', content: 'name: evil' }),
+    ],
+    capabilities: `project: { path: ., write: true }\n${commands}`,
+    prepare: ({ folder }) => {
+      execFileSync('git', ['init', '--quiet', folder]);
+      return {};
+    },
+  });
+
+  it('is changed by commands and by the editor', async (context) => {
+    const { workspace } = capsule(context);
+    expect((await capsule(context).result('change')).text).toBe(printed('total = 100\n'));
+    await capsule(context).result('edit');
+    expect(readFileSync(join(workspace.folder, 'src/cart.js'), 'utf8')).toBe('total = 100\n');
+    expect(readFileSync(join(workspace.folder, 'src/made'), 'utf8')).toBe('by the editor');
+  });
+
+  it('keeps what git runs and the manifest itself as they are', async (context) => {
+    const { workspace } = capsule(context);
+    for (const id of ['hook', 'config', 'replace', 'remove'])
+      expect((await capsule(context).result(id)).text).toMatch(/^exit code: 1\n/);
+    expect((await capsule(context).result('overwrite')).text).toMatch(refusal);
+    expect(existsSync(join(workspace.folder, '.git/hooks/pre-commit'))).toBe(false);
+    expect(readFileSync(join(workspace.folder, '.git/config'), 'utf8')).not.toContain('evil');
+    expect(readFileSync(join(workspace.folder, 'svc.yaml'), 'utf8')).not.toContain('evil');
+  });
+});
+
+describe.each(scoped)('a folder that may be changed, in $name', (setup) => {
+  it('is changed below the manifest, and nothing beside it is', async (context) => {
+    const capsule = await openCapsule(context, setup, {
+      files,
+      calls: [
+        shell('change', 'echo "total = 100" > cart.js; cat cart.js'),
+        shell('beside', 'echo x > ../beside; cat ../keys.txt'),
+      ],
+      capabilities: `project: { path: lib, write: true }\n${commands}`,
+      prepare: ({ folder }) => {
+        mkdirSync(join(folder, 'lib'));
+        writeFileSync(join(folder, 'lib', 'cart.js'), 'total = 90\n');
+        return {};
+      },
+    });
+    expect((await capsule.result('change')).text).toBe(printed('total = 100\n'));
+    expect((await capsule.result('beside')).text).toMatch(/Permission denied[^]*Permission denied/);
+    expect(existsSync(join(capsule.workspace.folder, 'beside'))).toBe(false);
+  });
+});
+
+describe.each(asOneself)('a tool with a part of the workdir, in $name', (setup) => {
+  it('does not see the folder', async (context) => {
+    const capsule = await openCapsule(context, setup, {
+      manifest:
+        'artifacts: [{ name: svc-tool-editor, version: 1.0.0, capabilities: { filesystem: { scope: out } } }]\n',
+      files,
+      calls: [edit('open', { command: 'read', path: 'project/src/cart.js' })],
+      capabilities: `project: { path: . }\n${commands}`,
+    });
+    expect((await capsule.result('open')).text).not.toContain('total');
+  });
+});
+
+describe.each(advisory)('the folder where nothing holds commands, in $name', (setup) => {
+  it('is where they start, and components are kept to it all the same', async (context) => {
+    const capsule = await openCapsule(context, setup, {
+      manifest: editor,
+      files,
+      calls: [
+        shell('read', 'cat src/cart.js'),
+        edit('keys', { command: 'read', path: 'project/.env' }),
+        edit('create', { command: 'write', path: 'project/src/new', content: 'new' }),
+      ],
+      capabilities: `project: { path: . }\n${commands}`,
+    });
+    expect((await capsule.result('read')).text).toBe(printed('total = 90\n'));
+    expect((await capsule.result('keys')).text).toMatch(refusal);
+    expect((await capsule.result('create')).text).toMatch(refusal);
+  });
+});
