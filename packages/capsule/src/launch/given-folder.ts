@@ -5,6 +5,7 @@ import { basename, isAbsolute, join, sep } from 'node:path';
 
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import { quoted } from '@svc/kit/diagnostics/printable.ts';
+import { isSystemError, systemReason } from '@svc/kit/diagnostics/system-reason.ts';
 import { listedHome } from '@svc/kit/files/home-directory.ts';
 import { ioFault } from '@svc/kit/files/io-fault.ts';
 import { closedFolderAround } from '@svc/kit/files/masked-names.ts';
@@ -51,5 +52,10 @@ export function refusalOf(folder: string, home: string): string | null {
   const own = realPath(join(home, '.svc'));
   if (isBeneath(own, folder)) return 'lies in what svc keeps for you';
   if (isBeneath(folder, own)) return 'holds what svc keeps for you';
-  return lstatSync(join(folder, '.ssh'), { throwIfNoEntry: false }) === undefined ? null : 'holds .ssh';
+  try {
+    return lstatSync(join(folder, '.ssh'), { throwIfNoEntry: false }) === undefined ? null : 'holds .ssh';
+  } catch (error) {
+    if (!isSystemError(error)) throw error;
+    return `cannot be looked into by this user: ${systemReason(error)}`;
+  }
 }

@@ -59,6 +59,7 @@ async function opened(question: GrantQuestion): Promise<GrantedFolder> {
   const path = folderOf(grant, question);
   const writable = grant.write && named?.ofParent?.write !== false;
   checkAccess(path, writable, question);
+  givenFolder(path, home);
   const masks = masksOf(path, grant, { manifest: resolve(cwd, source.manifestFile), ofParent: named?.ofParent?.mask });
   const { project, git } = await openGivenFolder(
     {
@@ -99,7 +100,7 @@ function keptOutside(source: CapsuleSource, home: string): CapsuleSource {
 
 /** With links resolved. */
 function folderOf(grant: ProjectGrant, { request, source, loaded }: GrantQuestion): string {
-  const { published, project: named, workdir, home } = request;
+  const { published, project: named, workdir } = request;
   const isDelegated = named?.ofParent !== undefined;
   if (workdir !== null && !isDelegated) {
     throw refused(loaded, [], 'takes no --workdir: the session has a fresh one, with the folder in it as project/', {
@@ -116,14 +117,14 @@ function folderOf(grant: ProjectGrant, { request, source, loaded }: GrantQuestio
         hint: 'name a folder below; --project names any other, without path',
       });
     }
-    return givenFolder(folder, home);
+    return folder;
   }
   if (grant.path !== null && published === null) {
     throw refused(loaded, ['path'], `names ${JSON.stringify(grant.path)}, and so does --project`, {
       hint: 'leave --project out, or take path out of the manifest',
     });
   }
-  return givenFolder(existingFolder(named.path, loaded, null), home);
+  return existingFolder(named.path, loaded, null);
 }
 
 function existingFolder(path: string, loaded: LoadedManifest, key: 'path' | null): string {

@@ -107,9 +107,7 @@ function sessionsFor(
 function newestFirst(context: CommandContext, options: SessionsOptions): readonly Candidate[] {
   const own = sessionsFolders(context, options);
   const folders = options.all === true ? [...own, adhocSessions(context)] : own;
-  const recorded = new Map(
-    folders.flatMap((folder) => sessionIds(folder).map((id) => [id as string, folder] as const)),
-  );
+  const recorded = new Map(folders.flatMap((folder) => sessionIds(folder).map((id) => [id, folder] as const)));
   const records = new Map<string, RunningRecord>(
     readRunningRecords(context.home).map((record) => [record.session_id, record]),
   );
