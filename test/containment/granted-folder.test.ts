@@ -17,7 +17,7 @@ const files = {
 const editor = 'artifacts: [{ name: svc-tool-editor, version: 1.0.0 }]\n';
 const commands = 'shell: { allow: [bash, cat, ls, mv, rm, sh] }';
 
-/** What the model is told of a file that is masked, whatever the tool is. */
+/** The words of tools for a file that is masked or read only. */
 const refusal = /permi|read-only/i;
 
 function edit(id: string, input: Readonly<Record<string, string>>): ReturnType<typeof shell> {
@@ -85,7 +85,7 @@ describe.each(setups)('the folder of capabilities.project in $name', (setup) => 
     expect(existsSync(join(capsule(context).workspace.folder, 'src/new'))).toBe(false);
   });
 
-  it('is left as it was, with the session in the home', async (context) => {
+  it('stays as it was, with the session in the home', async (context) => {
     const { workspace, line, stream } = capsule(context);
     await stream.untilClosed();
     for (const name of ['.svc', 'workdir', 'task.md', 'out', 'svc.lock'])
@@ -115,7 +115,7 @@ describe.each(sealed)('a folder that may be changed, in $name', (setup) => {
     },
   });
 
-  it('is changed by commands and by the editor', async (context) => {
+  it('takes changes of commands and of the editor', async (context) => {
     const { workspace } = capsule(context);
     expect((await capsule(context).result('change')).text).toBe(printed('total = 100\n'));
     await capsule(context).result('edit');
@@ -135,7 +135,7 @@ describe.each(sealed)('a folder that may be changed, in $name', (setup) => {
 });
 
 describe.each(scoped)('a folder that may be changed, in $name', (setup) => {
-  it('is changed below the manifest, and nothing beside it is', async (context) => {
+  it('takes changes below the manifest, and nothing beside it does', async (context) => {
     const capsule = await openCapsule(context, setup, {
       files,
       calls: [
@@ -169,7 +169,7 @@ describe.each(asOneself)('a tool with a part of the workdir, in $name', (setup) 
 });
 
 describe.each(advisory)('the folder where nothing holds commands, in $name', (setup) => {
-  it('is where they start, and components are kept to it all the same', async (context) => {
+  it('holds components all the same, and commands start there', async (context) => {
     const capsule = await openCapsule(context, setup, {
       manifest: editor,
       files,

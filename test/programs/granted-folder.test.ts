@@ -57,7 +57,7 @@ describe('a capsule that works in the folder of its manifest', () => {
     expect((await svc(workspace, ['trace', 'show'])).stdout).toContain(now);
   });
 
-  it('is told by the report, also where it would be refused', async () => {
+  it('shows its folder in the report, also where it would be refused', async () => {
     const workspace = capsule({ manifest: 'capabilities: { project: { mask: [keys] } }\n', files: { keys: 'secret' } });
     const refused = await svc(workspace, ['run', '--explain-scope']);
     expect(refused.stdout).toContain(
@@ -70,7 +70,7 @@ describe('a capsule that works in the folder of its manifest', () => {
   });
 
   it.skipIf(!isRoot)(
-    'is refused a folder of somebody else that this user cannot use (skipped without root)',
+    'needs a folder that this user may read, and write in to change it (skipped without root)',
     async () => {
       const workspace = capsule({
         manifest: 'capabilities: { project: { path: closed, write: true } }\n',

@@ -60,3 +60,16 @@ export function below(path: string, name: string): string {
 export function decoded(path: string): string | null {
   return decodeStrictUtf8(Buffer.from(path, 'latin1'));
 }
+
+/** Paths of text, as names in the bytes of their directories. */
+export function byDirectory(paths: readonly string[]): ReadonlyMap<string, ReadonlySet<string>> {
+  const found = new Map<string, Set<string>>();
+  for (const path of paths) {
+    const bytes = Buffer.from(path).toString('latin1');
+    const cut = bytes.lastIndexOf('/');
+    const directory = cut === -1 ? '' : bytes.slice(0, cut);
+    const names = found.get(directory) ?? new Set();
+    found.set(directory, names.add(bytes.slice(cut + 1)));
+  }
+  return found;
+}

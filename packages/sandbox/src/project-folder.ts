@@ -9,7 +9,7 @@ import { ioFault } from '@svc/kit/files/io-fault.ts';
 import { unlessRefused } from '@svc/kit/files/unless-refused.ts';
 import { isBeneath } from '@svc/kit/files/resolve-beneath.ts';
 import { isMaskedName, shownOfState, stateName } from '@svc/kit/files/masked-names.ts';
-import { below, decoded, entriesIn } from './byte-names.ts';
+import { below, byDirectory, decoded, entriesIn } from './byte-names.ts';
 import { FolderAtStart, maxEntries as maxRemembered, type FolderChanges } from './folder-changes.ts';
 import { repositoryData, type GitElsewhere } from './git-elsewhere.ts';
 import { hasRepositoryNames, keptGit } from './kept-git.ts';
@@ -351,19 +351,6 @@ class WatchedFolder implements OpenedFolder {
     if (text === null) throw unmaskable(`${this.path} holds a masked file whose path is no UTF-8 text`);
     return text;
   }
-}
-
-/** Paths of text, as names in the bytes of their directories. */
-function byDirectory(paths: readonly string[]): ReadonlyMap<string, ReadonlySet<string>> {
-  const found = new Map<string, Set<string>>();
-  for (const path of paths) {
-    const bytes = Buffer.from(path).toString('latin1');
-    const cut = bytes.lastIndexOf('/');
-    const directory = cut === -1 ? '' : bytes.slice(0, cut);
-    const names = found.get(directory) ?? new Set();
-    found.set(directory, names.add(bytes.slice(cut + 1)));
-  }
-  return found;
 }
 
 /** Whether git takes a folder below with such names in it for the directory of a repository, wherever its files are. What is in a `.git` is kept with that. */

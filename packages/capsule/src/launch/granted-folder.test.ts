@@ -86,7 +86,7 @@ async function refusal(base: string, asked: Asked): Promise<string> {
   return `${code} ${message} (${hint})`.replaceAll(base, 'BASE');
 }
 
-describe('the folder of capabilities.project', () => {
+describe('capabilities.project', () => {
   it.each<[what: string, asked: Asked, said: string]>([
     [
       'is missing',
@@ -128,19 +128,19 @@ describe('the folder of capabilities.project', () => {
       { project: '{}', named: { path: '/' } },
       'E-CAP-022 "/" is not given to an agent: it is the root of the file system (go to the folder of one project, or start with an empty one)',
     ],
-  ])('is refused where it %s', async (_, asked, said) => {
+  ])('refuses a folder that %s', async (_, asked, said) => {
     const { base } = surroundings();
     expect(await refusal(base, asked)).toBe(said);
   });
 
-  it('is refused without a grant', async () => {
+  it('has to be there for --project', async () => {
     const { base } = surroundings();
     expect(await refusal(base, { named: { path: join(base, 'other') } })).toBe(
       'E-CAP-027 --project names a folder, and BASE/shop/svc.yaml has no capabilities.project (add capabilities: { project: {} } to the manifest, or leave --project out)',
     );
   });
 
-  it('is refused where a link leads out of the folder of the manifest, and taken where it does not', async () => {
+  it('follows no link out of the folder of the manifest, and one that stays in it', async () => {
     const { base, folder } = surroundings();
     symlinkSync('../other', join(folder, 'out'));
     symlinkSync('src', join(folder, 'in'));
@@ -155,13 +155,13 @@ describe('the folder of capabilities.project', () => {
     ['home', 'is your home folder'],
     ['.', 'holds your home folder'],
     ['home/.svc', 'lies in a folder named .svc'],
-  ])('is refused where it is %s: it %s', async (place, why) => {
+  ])('refuses %s as a folder, since it %s', async (place, why) => {
     const { base } = surroundings();
     const named = { path: join(base, place) };
     expect(await refusal(base, { project: '{}', named })).toContain(`is not given to an agent: it ${why}`);
   });
 
-  it.skipIf(isRoot)('is refused where this user may not read it, or not write in it (skipped for root)', async () => {
+  it.skipIf(isRoot)('refuses a folder that this user may not read, or not write in (skipped for root)', async () => {
     const { base, folder } = surroundings();
     chmodSync(join(folder, 'src'), 0o500);
     expect(await refusal(base, { project: '{ path: src, write: true }' })).toContain(
@@ -174,7 +174,7 @@ describe('the folder of capabilities.project', () => {
     chmodSync(join(folder, 'src'), 0o700);
   });
 
-  it('is refused in class scoped where commands could write beside the manifest', async () => {
+  it('refuses in class scoped that commands write beside the manifest', async () => {
     const { base } = surroundings();
     const asked = { project: '{ path: ., write: true }', achieved: 'scoped' } as const;
     expect(await refusal(base, asked)).toContain(
@@ -182,7 +182,7 @@ describe('the folder of capabilities.project', () => {
     );
   });
 
-  it('has the manifest masked, and what the manifest lists, links with what they lead to', async () => {
+  it('masks the manifest, and what the manifest lists, links with what they lead to', async () => {
     const { base, folder } = surroundings();
     writeFileSync(join(folder, 'src/key'), 'secret');
     symlinkSync('src/key', join(folder, 'link'));
@@ -193,7 +193,7 @@ describe('the folder of capabilities.project', () => {
     ]);
   });
 
-  it('has its sessions kept in the home, and its lock where there is one', async () => {
+  it('keeps its sessions in the home, and its lock where there is one', async () => {
     const { base, folder, home } = surroundings();
     const { source } = await granted(base, { project: '{ path: src }' });
     expect(source.state).toMatch(new RegExp(`^${home}/\\.svc/folders/shop-[0-9a-f]{16}$`));
@@ -203,7 +203,7 @@ describe('the folder of capabilities.project', () => {
     expect(existsSync(source.state)).toBe(false);
   });
 
-  it('of a child is that of its parent, with its masks and no more than it may do there', async () => {
+  it('gives a child the folder of its parent, with its masks and no more than it may do there', async () => {
     const { base } = surroundings();
     const parent = join(base, 'parent');
     for (const name of ['key', 'own', '.env']) writeFileSync(join(parent, name), 'secret');

@@ -34,7 +34,7 @@ export interface FolderSurroundings {
 export interface OpenGivenFolder {
   readonly folder: OpenedFolder;
   readonly project: GivenFolder;
-  /** Null where git does not run. */
+  /** Is null unless git is one of the commands. */
   readonly git: GitOfFolder | null;
 }
 

@@ -119,7 +119,7 @@ export async function openDelegations(request: SessionDelegationsRequest): Promi
   };
 }
 
-/** Null where this session has no folder: a child that asks for one is refused then. */
+/** Returns null for a session without a folder: a child that asks for one is refused then. */
 async function projectFor({ project }: PreparedLaunch): Promise<string | null> {
   if (project === null) return null;
   const { handedOn } = await import('../launch/granted-folder.ts');

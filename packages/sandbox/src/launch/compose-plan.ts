@@ -184,14 +184,13 @@ function scopeRules(rights: bigint, place: string, project: ProcessGrants['proje
 
 /** Rules only add up: where something is masked, the folder itself can be listed and nothing more, and what is not masked is named. */
 function projectRules(request: PlanRequest): LandlockRules['paths'] {
-  const { grants, enforcement } = request;
-  const { project, workdirExec, writable } = grants;
+  const { project, workdirExec, writable } = request.grants;
   const place = projectPlace(request);
   if (project === undefined || place === null) return [];
-  const rights =
-    (project.writable && writable ? fileRights.write : fileRights.read) | (workdirExec ? fileRights.runHere : 0n);
+  const run = workdirExec ? fileRights.runHere : 0n;
+  const rights = (project.writable && writable ? fileRights.write : fileRights.read) | run;
   const data = repositoryRules(project.git, writable);
-  if (enforcement.class === 'sealed' || project.parts === null) return [{ rights, path: place }, ...data];
+  if (request.enforcement.class === 'sealed' || project.parts === null) return [{ rights, path: place }, ...data];
   return [{ rights: fileRights.list, path: place }, ...project.parts.map((path) => ({ rights, path })), ...data];
 }
 

@@ -97,12 +97,12 @@ function childArguments(
   { pid, childGraceMs, capture, project }: DelegationsDeps,
 ): readonly string[] {
   const given = project === null ? [] : ['--project-of-parent', project];
-  const what = ['--capsule', capsule, '--capsule-version', version, '--workdir', directory, ...given];
+  const what = ['--capsule', capsule, '--capsule-version', version, '--workdir', directory];
   // It is to have ended by itself before it is ended.
   const stopWithinMs = Math.floor(childGraceMs * 0.9);
   const whose = ['--spawned-by', String(pid), '--session-id', sessionId, '--stop-within', String(stopWithinMs)];
   const kept = ['--capture-ceiling', capture];
-  return ['run', '--json', ...what, ...kept, '--no-env-file', '--spawn-approval-stdin', ...whose];
+  return ['run', '--json', ...what, ...given, ...kept, '--no-env-file', '--spawn-approval-stdin', ...whose];
 }
 
 type Up = RunLineReading | { readonly kind: 'canceled' };
