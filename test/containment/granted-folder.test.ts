@@ -18,7 +18,7 @@ const editor = 'artifacts: [{ name: svc-tool-editor, version: 1.0.0 }]\n';
 const commands = 'shell: { allow: [bash, cat, ls, mv, rm, sh] }';
 
 /** The words of tools for a file that is masked or read only. */
-const refusal = /permi|read-only/i;
+const refusal = /may not be accessed|read-only/;
 
 function edit(id: string, input: Readonly<Record<string, string>>): ReturnType<typeof shell> {
   return { id, tool: 'svc-tool-editor', input };
