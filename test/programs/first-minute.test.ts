@@ -329,11 +329,26 @@ describe('svc "task" in a folder without a manifest', () => {
     expect(text).toMatch(/^name: shop$/m);
     expect(text).toMatch(/^ {2}network: \{ allow: \["example\.com"\] \}$/m);
     expect(text).toMatch(/^ {2}env: \{ allow: \["LANG"\] \}$/m);
-    expect(text).not.toMatch(/project\//);
+    expect(text).toMatch(/^ {2}project: \{ write: true \}/m);
+    expect(made.stderr).toBe('next: svc run --manifest shop/svc.yaml --project <dir> --task "<task>"\n');
     // The model server of the task is the one of the capsule.
     minute.model?.push(says('As a capsule.'));
-    const ran = await minute.svc(['run', '--task', 'Say hello'], { cwd: join(elsewhere, 'shop') });
+    const ran = await minute.svc(['run', '--task', 'Say hello', '--project', minute.folder], {
+      cwd: join(elsewhere, 'shop'),
+    });
     expect(ran).toMatchObject({ code: 0, stdout: expect.stringMatching(/status: {2}ok\n$/) as string });
+    // In the folder of the task the manifest lies in its root.
+    const here = await minute.svc(['new', 'capsule', 'shop', '--from', id, '--dir', '.']);
+    expect(here).toMatchObject({ code: 0, stderr: 'next: svc run --manifest svc.yaml --task "<task>"\n' });
+    expect(readFileSync(join(minute.folder, 'svc.yaml'), 'utf8')).toMatch(
+      /^ {2}project: \{ path: "\.", write: true \}/m,
+    );
+    minute.model?.push(says('In its root.'));
+    expect(await minute.svc(['run', '-p', 'Say hello', '--containment', 'advisory'])).toMatchObject({
+      code: 0,
+      stdout: 'In its root.\n',
+    });
+    expect(readdirSync(minute.folder)).toEqual(['a.txt', 'svc.yaml']);
     expect(await minute.svc(['new', 'tool', 'x', '--from', id])).toMatchObject({
       code: 2,
       stderr: 'error: --from makes a capsule\n',

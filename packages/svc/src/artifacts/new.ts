@@ -44,13 +44,14 @@ export function newCommand(context: CommandContext): Command {
       const files =
         options.from === undefined
           ? folderFiles({ kind, name, language, packageRoot: findPackageRoot(import.meta.filename) })
-          : await filesOfSession(context, options.from, name);
+          : await filesOfSession(context, options.from, { name, directory });
       writeFolder(directory, files);
       if (options.json === true) {
         context.stdout.write(jsonLine({ path: directory, name, kind, files: [...files.keys()] }));
         return;
       }
-      context.stderr.write(nextSteps(kind, relative(context.cwd, directory) || '.', language));
+      const place = relative(context.cwd, directory) || '.';
+      context.stderr.write(options.from === undefined ? nextSteps(kind, place, language) : nextOfSession(place, files));
       context.stdout.write(exactLine`${directory}\n`);
     });
 }
@@ -65,13 +66,12 @@ interface NewOptions {
 async function filesOfSession(
   context: CommandContext,
   session: string,
-  name: string,
+  place: { readonly name: string; readonly directory: string },
 ): Promise<ReadonlyMap<string, string>> {
   const { capsuleOfSession } = await import('../run/first-minute/capsule-of-session.ts');
-  return new Map([
-    ['svc.yaml', capsuleOfSession(context, session, name)],
-    ['.gitignore', capsuleIgnored],
-  ]);
+  const { text, path } = capsuleOfSession(context, session, place);
+  // A capsule that works where it lies leaves nothing there for git to ignore.
+  return new Map([['svc.yaml', text], ...(path === null ? [['.gitignore', capsuleIgnored] as const] : [])]);
 }
 
 function checkName(name: string): void {
@@ -125,6 +125,11 @@ function removeMade(paths: readonly string[]): void {
   for (const path of paths.toReversed()) {
     unlessRefused(() => (lstatSync(path).isDirectory() ? rmdirSync(path) : unlinkSync(path)), undefined);
   }
+}
+
+function nextOfSession(directory: string, files: ReadonlyMap<string, string | Uint8Array>): Shown {
+  const named = / project: \{ write/.test(String(files.get('svc.yaml'))) ? ' --project <dir>' : '';
+  return say`next: svc run --manifest ${join(directory, 'svc.yaml')}${named} --task "<task>"\n`;
 }
 
 function nextSteps(kind: NewKind, directory: string, language: Language): Shown {

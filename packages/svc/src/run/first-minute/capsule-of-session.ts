@@ -1,13 +1,16 @@
 /** Makes a capsule of what a task without a manifest came to. */
 
 import { closeSync } from 'node:fs';
+import { relative } from 'node:path';
 
 import { loadCapsuleManifest } from '@svc/artifacts/manifest/load.ts';
 import type { CapsuleManifest } from '@svc/artifacts/manifest/schema.ts';
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
+import { isBeneath, realPath } from '@svc/kit/files/resolve-beneath.ts';
 import { readFileUpTo } from '@svc/kit/files/read-up-to.ts';
 import { openOwn } from '@svc/record/journal/line-file.ts';
 import { folderOfSession, holdSession, locateSession } from '@svc/record/sessions/recorded-sessions.ts';
+import { factsOf } from '@svc/record/sessions/session-facts.ts';
 import { thisUser } from '@svc/record/sessions/recorded-process.ts';
 import type { CommandContext } from '@svc/terminal/screen/command-context.ts';
 import { capsuleText, editor } from './capsule-text.ts';
@@ -17,21 +20,51 @@ import { keptManifest } from './task-companion.ts';
 
 const largestManifest = 256 * 1024;
 
-/** The text of `svc.yaml`. `E-RUN-070` for a session that is not there, `E-RUN-096` for one that ran a manifest of its own. */
-export function capsuleOfSession(context: CommandContext, wanted: string, name: string): string {
-  const folder = folderOfSession(context, { manifest: './svc.yaml' }, wanted);
-  const id = locateSession(folder, wanted);
-  const text = keptText(folder, id);
+export interface CapsuleOfSession {
+  /** The text of `svc.yaml`. */
+  readonly text: string;
+  /** Where the folder of the task lies from the capsule's own; null where no path below leads there, and `--project` has to name it. */
+  readonly path: string | null;
+}
+
+/** `E-RUN-070` for a session that is not there, `E-RUN-096` for one that ran a manifest of its own. `directory` is where the manifest is to lie. */
+export function capsuleOfSession(
+  context: CommandContext,
+  wanted: string,
+  { name, directory }: { readonly name: string; readonly directory: string },
+): CapsuleOfSession {
+  const sessions = folderOfSession(context, { manifest: './svc.yaml' }, wanted);
+  const id = locateSession(sessions, wanted);
+  const text = keptText(sessions, id);
   const { manifest } = loadCapsuleManifest({ file: keptManifest, text, env: {}, purpose: 'inspect' });
+  const path = pathOf(folderOf(sessions, id), directory);
   const comment = [
     `Made of the session ${id}, a task without a manifest.`,
-    'The folder that it was given does not come along: a manifest grants nothing outside the workdir.',
     ...(manifest.artifacts.some(({ runs = [] }) => runs.length > 0)
-      ? ['Nor do its MCP servers: svc add "mcp:<command>" adds one.']
+      ? ['Its MCP servers do not come along: svc add "mcp:<command>" adds one.']
       : []),
-    'Put there what the capsule is to work on, or name a directory: svc run --workdir <dir> --task "<task>"',
+    ...(manifest.capabilities.project === undefined
+      ? ['Put here what the capsule is to work on, or name a directory: svc run --workdir <dir> --task "<task>"']
+      : path === null
+        ? ['It works in a folder that is named: svc run --project <dir> --task "<task>"']
+        : ['It works in a folder of its own repository, where this file lies: svc run --task "<task>"']),
   ];
-  return capsuleText(name, comment, partsOf(manifest, keyVariableIn(text)));
+  return { text: capsuleText(name, comment, partsOf(manifest, keyVariableIn(text), path)), path };
+}
+
+function folderOf(sessions: string, id: string): string | null {
+  const directory = holdSession(sessions, id);
+  try {
+    return factsOf(id, directory, false).folder;
+  } finally {
+    directory.close();
+  }
+}
+
+function pathOf(folder: string | null, directory: string): string | null {
+  if (folder === null) return null;
+  const around = realPath(directory);
+  return isBeneath(around, folder) ? relative(around, folder) || '.' : null;
 }
 
 function keptText(folder: string, id: string): string {
@@ -52,6 +85,7 @@ function keptText(folder: string, id: string): string {
 function partsOf(
   { inference, capabilities, artifacts }: CapsuleManifest,
   keyVariable: string | null,
+  path: string | null,
 ): Parameters<typeof capsuleText>[2] {
   const { model, endpoint = '', driver } = inference;
   const { containment } = capabilities;
@@ -68,8 +102,9 @@ function partsOf(
       hosts: capabilities.network?.allow ?? [],
       variables: capabilities.env?.allow ?? [],
       reads: capabilities.filesystem?.host_read ?? [],
-      folder: null,
-      keepsGit: false,
+      folder: capabilities.project === undefined ? null : capabilities.project.write ? 'write' : 'read',
+      ...(path === null ? {} : { path }),
+      keepsGit: true,
       floor: containment === 'advisory' ? null : (containment ?? null),
       editor: editorOf(artifacts),
     },

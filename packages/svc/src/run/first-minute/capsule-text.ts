@@ -12,8 +12,10 @@ export interface TaskGrants {
   readonly variables: readonly string[];
   /** Paths of the host that commands may read. */
   readonly reads: readonly string[];
-  /** What may be done with the folder; null without a folder, as in a capsule of its own. */
+  /** What may be done with the folder; null without a folder, as in a task of an earlier version. */
   readonly folder: 'read' | 'write' | null;
+  /** Where the folder lies below the manifest; absent where the manifest lies elsewhere. */
+  readonly path?: string;
   /** Whether what git runs stays as it is in a folder that may be written. */
   readonly keepsGit: boolean;
   /** The least class in which it is what it is said to be; null where commands have none. */
@@ -78,10 +80,13 @@ const ofEditor = {
   write: { entry: ' }    # reads and writes files', does: 'reads and writes files' },
 } as const;
 
-function capabilities({ commands, hosts, variables, reads, identity = [], floor }: TaskGrants): readonly string[] {
+function capabilities(grants: TaskGrants): readonly string[] {
+  const { commands, hosts, variables, reads, identity = [], floor, folder, path } = grants;
+  const named = path === undefined ? '' : `path: ${json(path)}, `;
   const names = [...new Set([...variables, ...identity])];
   const lines = [
     ...(floor === null ? [] : [`  containment: ${floor}    # less is refused`]),
+    ...(folder === null ? [] : [`  project: { ${named}write: ${folder === 'write'} }    # it is project/`]),
     ...(reads.length === 0 ? [] : [`  filesystem: { host_read: ${list(reads)} }`]),
     ...(commands.length === 0 ? [] : [`  shell: { allow: ${list(commands)} }`]),
     ...(hosts.length === 0 ? [] : [`  network: { allow: ${list(hosts)} }`]),

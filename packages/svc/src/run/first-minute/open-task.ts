@@ -94,7 +94,6 @@ export async function openTask(flags: TaskFlags, context: CommandContext, isRepo
     },
     { packageRoot, cwd, home, env },
   );
-  const grants = grantsOf(flags, achieved, { searchPath: env['PATH'] ?? '', git, cwd });
   const root = adhocRoot(home);
   const granted = grantsOf(flags, achieved, { searchPath: env['PATH'] ?? '', git, cwd });
   const grants = { ...granted, servers: await serversOf(flags, granted, { root, env, isReport }) };
@@ -121,6 +120,20 @@ export async function openTask(flags: TaskFlags, context: CommandContext, isRepo
 
 function isWritable({ write, writeGit }: TaskFlags): boolean {
   return write === true || writeGit === true;
+}
+
+async function serversOf(
+  { mcp = [] }: TaskFlags,
+  { commands, floor }: TaskGrants,
+  { root, env, isReport }: { readonly root: string; readonly env: CommandContext['env']; readonly isReport: boolean },
+): Promise<readonly NamedServer[]> {
+  if (mcp.length === 0) return [];
+  if (floor === null)
+    throw new Diagnostic('E-CAP-027', 'no MCP server is started: this host keeps none to what it was granted', {
+      hint: 'svc doctor says why; a capsule of a manifest may start one all the same',
+    });
+  const { nameServers } = await import('./named-servers.ts');
+  return nameServers(mcp, { root: isReport ? null : root, taken: [...commands, ...runtimeTools], env });
 }
 
 interface GrantSurroundings {
