@@ -61,7 +61,7 @@ describe('a capsule that works in the folder of its manifest', () => {
     const workspace = capsule({ manifest: 'capabilities: { project: { mask: [keys] } }\n', files: { keys: 'secret' } });
     const refused = await svc(workspace, ['run', '--explain-scope']);
     expect(refused.stdout).toContain(
-      'svc run would be refused (E-CAP-027, capabilities.project: names no path, and no folder was given)',
+      'svc run would be refused (E-CAP-028, capabilities.project: names no path, and no folder was given)',
     );
     const { stdout } = await svc(workspace, ['run', '--explain-scope', '--project', '.']);
     expect(stdout).toContain(`${workspace.folder}, as project/, read only`);
@@ -118,7 +118,7 @@ describe('svc run --project', () => {
       '',
       ['run', '--project', '.'],
       1,
-      /^error\[E-CAP-027\]: --project names a folder, and .*svc\.yaml has no capabilities\.project\n/,
+      /^error\[E-CAP-028\]: --project names a folder, and .*svc\.yaml has no capabilities\.project\n/,
     ],
     ['an empty name', manifest, ['run', '--project', ''], 2, /error: option '--project <dir>' argument '' is invalid/],
   ] as const)('refuses %s', async (_, lines, args, expected, said) => {

@@ -50,14 +50,14 @@ const filesystem = z.strictObject({
 const projectPath = z.string().check(
   z.refine((path) => normalizeProjectPath(path) !== undefined, {
     error: 'must be a relative path without "..": . is the folder of the manifest, and --project names any other',
-    params: { code: 'E-CAP-027' },
+    params: { code: 'E-CAP-028' },
   }),
 );
 
 const maskedPath = z.string().check(
   z.refine((path) => (normalizeProjectPath(path) ?? '.') !== '.', {
     error: 'must be a relative path below the folder, without ".."',
-    params: { code: 'E-CAP-027' },
+    params: { code: 'E-CAP-028' },
   }),
 );
 

@@ -91,37 +91,37 @@ describe('capabilities.project', () => {
     [
       'is missing',
       { project: '{ path: gone }' },
-      'E-CAP-027 capabilities.project.path: "BASE/shop/gone" cannot be opened: no such file or directory (name a folder below that of the manifest, . for that itself)',
+      'E-CAP-028 capabilities.project.path: "BASE/shop/gone" cannot be opened: no such file or directory (name a folder below that of the manifest, . for that itself)',
     ],
     [
       'is a file',
       { project: '{ path: file }' },
-      'E-CAP-027 capabilities.project.path: "BASE/shop/file" is a file (name a folder below that of the manifest, . for that itself)',
+      'E-CAP-028 capabilities.project.path: "BASE/shop/file" is a file (name a folder below that of the manifest, . for that itself)',
     ],
     [
       'is not named',
       { project: '{}' },
-      'E-CAP-027 capabilities.project: names no path, and no folder was given (give it one: --project <dir>, such as --project .)',
+      'E-CAP-028 capabilities.project: names no path, and no folder was given (give it one: --project <dir>, such as --project .)',
     ],
     [
       'is that of a published capsule',
       { project: '{ path: . }', published: true },
-      'E-CAP-027 capabilities.project: of a published capsule names no folder of this machine, and no folder was given (give it one: --project <dir>, such as --project .)',
+      'E-CAP-028 capabilities.project: of a published capsule names no folder of this machine, and no folder was given (give it one: --project <dir>, such as --project .)',
     ],
     [
       'is named twice',
       { project: '{ path: . }', named: { path: '/BASE/other' } },
-      'E-CAP-027 capabilities.project.path: names ".", and so does --project (leave --project out, or take path out of the manifest)',
+      'E-CAP-028 capabilities.project.path: names ".", and so does --project (leave --project out, or take path out of the manifest)',
     ],
     [
       'is named by --project and not there',
       { project: '{}', named: { path: '/nowhere/at/all' } },
-      'E-CAP-027 capabilities.project: "/nowhere/at/all" cannot be opened: no such file or directory (name a folder that is there: --project <dir>)',
+      'E-CAP-028 capabilities.project: "/nowhere/at/all" cannot be opened: no such file or directory (name a folder that is there: --project <dir>)',
     ],
     [
       'stands beside --workdir',
       { project: '{ path: . }', workdir: '/tmp/work' },
-      'E-CAP-027 capabilities.project: takes no --workdir: the session has a fresh one, with the folder in it as project/ (leave --workdir out)',
+      'E-CAP-028 capabilities.project: takes no --workdir: the session has a fresh one, with the folder in it as project/ (leave --workdir out)',
     ],
     [
       'is the root of all',
@@ -136,7 +136,7 @@ describe('capabilities.project', () => {
   it('has to be there for --project', async () => {
     const { base } = surroundings();
     expect(await refusal(base, { named: { path: join(base, 'other') } })).toBe(
-      'E-CAP-027 --project names a folder, and BASE/shop/svc.yaml has no capabilities.project (add capabilities: { project: {} } to the manifest, or leave --project out)',
+      'E-CAP-028 --project names a folder, and BASE/shop/svc.yaml has no capabilities.project (add capabilities: { project: {} } to the manifest, or leave --project out)',
     );
   });
 
@@ -145,7 +145,7 @@ describe('capabilities.project', () => {
     symlinkSync('../other', join(folder, 'out'));
     symlinkSync('src', join(folder, 'in'));
     expect(await refusal(base, { project: '{ path: out }' })).toBe(
-      'E-CAP-027 capabilities.project.path: "out" leads out of the folder of the manifest, to "BASE/other" (name a folder below; --project names any other, without path)',
+      'E-CAP-028 capabilities.project.path: "out" leads out of the folder of the manifest, to "BASE/other" (name a folder below; --project names any other, without path)',
     );
     const { project } = await granted(base, { project: '{ path: in }' });
     expect(project?.scope.project_folder?.path).toBe(join(folder, 'src'));

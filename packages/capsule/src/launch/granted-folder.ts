@@ -40,7 +40,7 @@ export interface GrantedFolder {
   readonly warnings: readonly Diagnostic[];
 }
 
-/** What refuses the folder is among the refusals, `E-CAP-022` to `E-CAP-025` and `E-CAP-027`, so that a report has it beside all others. */
+/** What refuses the folder is among the refusals, `E-CAP-022` to `E-CAP-025` and `E-CAP-028`, so that a report has it beside all others. */
 export async function grantedFolder(question: GrantQuestion): Promise<GrantedFolder> {
   const { source, env } = question;
   try {
@@ -209,7 +209,7 @@ function refused(
   { hint }: { readonly hint: string },
 ): Diagnostic {
   const path = [...key, ...below];
-  return new Diagnostic('E-CAP-027', `${path.join('.')}: ${problem}`, { location: loaded.locate(path, 'key'), hint });
+  return new Diagnostic('E-CAP-028', `${path.join('.')}: ${problem}`, { location: loaded.locate(path, 'key'), hint });
 }
 
 function notNamed({ path }: ProjectGrant, loaded: LoadedManifest, isPublished: boolean): Diagnostic {
@@ -220,7 +220,7 @@ function notNamed({ path }: ProjectGrant, loaded: LoadedManifest, isPublished: b
 }
 
 function notGranted({ file }: LoadedManifest): Diagnostic {
-  return new Diagnostic('E-CAP-027', `--project names a folder, and ${file} has no capabilities.project`, {
+  return new Diagnostic('E-CAP-028', `--project names a folder, and ${file} has no capabilities.project`, {
     hint: 'add capabilities: { project: {} } to the manifest, or leave --project out',
   });
 }

@@ -48,7 +48,7 @@ export const containmentCodes = {
     explanation:
       'capabilities.filesystem.host_read, or --host-read of a task without a manifest, lists files and folders that contained programs may read and whose programs they may run. Each is an absolute path of a regular file or a folder that is there, without a link on the way. Refused are places that would undo containment or show secrets: the root of all, /proc, /sys, /dev and what is mounted like them, folders of sockets such as /run, homes as a whole, keys and credentials in them, what svc keeps, the workdir and what holds it. The message says which it is; name the folder of the one program that is needed.',
   },
-  'E-CAP-027': {
+  'E-CAP-028': {
     title: 'the folder of capabilities.project cannot be given',
     explanation:
       'A manifest with capabilities.project gets a folder of yours as project/. Its path lies in the folder of the manifest: . for that itself, with svc.yaml in the root of the repository that it is for. Without path, and for a published capsule, svc run --project <dir> names the folder. It is refused where it is missing, a file, or not to be read by this user, with write: true also where this user cannot write in it; where path leads out of the folder of the manifest; where it is named twice or not at all; and with --workdir. The message says which it is.',
