@@ -10,6 +10,7 @@ const artifacts = 'artifacts: [{ name: svc-tool-editor, version: 1.0.0 }]';
 const call = {
   name: 'svc-tool-editor',
   arguments: JSON.stringify({ command: 'write', path: 'a.txt', content: 'a' }),
+  answer: 'replaced a.txt',
 };
 
 /**

@@ -12,13 +12,17 @@ export const done = { delta: { content: 'Done.' }, finish: 'stop' };
  * @typedef {{ port: number, close(): void }} Model
  * @typedef {{ delta: object, finish: 'stop' | 'tool_calls', times?: number, everyMs?: number }} Reply `delta` comes so many `times`, once when absent,
  * as fast as it is taken or `everyMs` one.
- * @param {{ reply: () => Reply, onAsked: () => void, onAnswered?: () => void }} behaviour `onAsked` is called when a request is there whole.
+ * @param {{ reply: () => Reply, onAsked: (text: () => string) => void, onAnswered?: () => void }} behaviour `onAsked` is called when a request is there whole,
+ * with what makes its text.
  * @returns {Promise<Model>}
  */
 export async function serveModel({ reply, onAsked, onAnswered }) {
   const server = createServer((request, response) => {
-    request.resume().on('end', () => {
-      onAsked();
+    /** @type {Buffer[]} */
+    const parts = [];
+    request.on('data', (part) => parts.push(part));
+    request.on('end', () => {
+      onAsked(() => Buffer.concat(parts).toString());
       response.writeHead(200, { 'content-type': 'text/event-stream' });
       void send(response, reply()).then(onAnswered);
     });

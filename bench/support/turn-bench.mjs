@@ -28,8 +28,11 @@ export const paced = { times: 500, everyMs: 1 };
 /** @type {Pace} */
 export const flooded = { times: 20_000 };
 
+/** A call and what stands in its answer. @typedef {{ name: string, arguments: string, answer: string }} Call */
+
 /** What the model does with the next requests. */
 class Behaviour {
+  /** @type {(text: () => string) => void} */
   onAsked = () => {};
   /** @type {() => import('./model.mjs').Reply} */
   reply = () => ({ delta: {}, finish: 'stop' });
@@ -37,7 +40,7 @@ class Behaviour {
 
   serve() {
     return serveModel({
-      onAsked: () => this.onAsked(),
+      onAsked: (text) => this.onAsked(text),
       reply: () => this.reply(),
       onAnswered: () => this.onAnswered(),
     });
@@ -71,32 +74,38 @@ export class TurnBench {
 
   /**
    * A task of many turns, each with this call: of a turn the time from the model's last byte to the next whole request, and the processor time.
-   * @param {{ name: string, arguments: string }} call
-   * @param {number} [count]
+   * @param {Call} call
    */
-  async turn(call, count = turns) {
+  async turn({ answer, ...call }) {
     const { pid } = this.capsule;
     let turn = 0;
     let answeredAt = 0;
+    let last = '';
     let [before, after] = [Promise.resolve(0), Promise.resolve(0)];
     /** @type {number[]} */
     const took = [];
-    this.model.onAsked = () => {
+    this.model.onAsked = (text) => {
       if (turn > uncounted) took.push(performance.now() - answeredAt);
       if (turn === uncounted) before = processorMs(pid);
-      if (turn === count) after = processorMs(pid);
+      if (turn < turns) return;
+      after = processorMs(pid);
+      last = text();
     };
     this.model.reply = () => {
       turn += 1;
-      if (turn > count) return done;
+      if (turn > turns) return done;
       const toolCalls = [{ index: 0, id: `call_${turn}`, type: 'function', function: call }];
       return { delta: { tool_calls: toolCalls }, finish: 'tool_calls' };
     };
     await this.#answered(() => {
       answeredAt = performance.now();
-      return turn > count;
+      return turn > turns;
     });
-    return { tookMs: median(took), cpuMs: ((await after) - (await before)) / (count - uncounted) };
+    /** @type {{ messages: { role: string, content: unknown }[] }} */
+    const { messages } = JSON.parse(last);
+    const said = JSON.stringify(messages.findLast(({ role }) => role === 'tool')?.content);
+    if (said?.includes(answer) !== true) throw new Error(`a call of ${call.name} answered ${said}`);
+    return { tookMs: median(took), cpuMs: ((await after) - (await before)) / (turns - uncounted) };
   }
 
   /**
