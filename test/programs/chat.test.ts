@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { afterEach, describe, expect, it } from 'vitest';
 
+import { calls, says as finishes } from '@svc/testing/fake-reply.ts';
 import { useCapsules } from '../support/capsule-folders.ts';
 import { asks, runs, says, script } from '../support/scripted-turns.ts';
 import { FirstMinute } from '../support/first-minute.ts';
@@ -517,6 +518,47 @@ describe.skipIf(skipped)('svc chat (skipped without python3)', () => {
     );
     expect(chat.terminal.rows.filter((row) => row.includes('qwen3:8b'))).toHaveLength(1);
     expect(readdirSync(minute.folder)).toEqual([]);
+  }, 60_000);
+
+  it('talks about the folder after bare flags, completes its files, and says after each task what that was refused', async () => {
+    const minute = new FirstMinute({ ceiling: 'advisory' });
+    cleanups.push(async () => await minute.dispose());
+    minute.write({ 'cart.txt': 'a', '.env': 'SECRET', 'e\u001b[31mvil': 'x' });
+    await minute.plays(
+      calls('ls', { command: '' }, 'a'),
+      finishes('Which cart?'),
+      calls('cat', { command: '' }, 'b'),
+      finishes('That one.'),
+    );
+    const env = { OLLAMA_HOST: minute.model?.endpoint ?? '', SVC_MODEL: 'ollama/qwen3:8b' };
+    const chat = terminal(minute.workspace, ['--write'], { columns: 120, env });
+    await chat.shows(/^>$/);
+    expect(chat.terminal.rows.join('\n')).toMatch(/ \.\/shop can be changed /);
+    chat.type('look at @ca\t');
+    await chat.shows(/^> look at @cart\.txt$/);
+    chat.type('\r');
+    await chat.shows(/^refused: ls \(/);
+    await chat.shows(/^\u2502 Which cart\?$/);
+    chat.type('the first\r');
+    await chat.shows(/^refused: cat \(/);
+    await chat.shows(/^\u2502 That one\.$/);
+    expect(chat.terminal.rows.filter((row) => row.startsWith('refused: ls '))).toHaveLength(1);
+    const asked = (): string => JSON.stringify(minute.model?.requests.at(-1)?.json);
+    expect(minute.asked.system).toMatch(/^You talk with a person on a terminal, /);
+    expect(asked()).toContain('look at @cart.txt');
+    chat.type('/claer\r');
+    await chat.shows(/^there is no command \/claer; did you mean \/clear\?$/);
+    chat.type('/clear\r');
+    await chat.shows(/^- a new conversation: /);
+    chat.type('and now?\r');
+    await chat.shows(/^\u2502 Done\.$/);
+    expect(asked()).not.toContain('look at @cart.txt');
+    chat.type('/\r');
+    await chat.shows(/^ {2}\/exit +the same$/);
+    chat.type('/exit\r');
+    await chat.shows(/k keep it running/);
+    chat.type('s');
+    expect(await chat.ended).toBe(0);
   }, 60_000);
 
   it('needs a terminal', async () => {

@@ -65,7 +65,9 @@ export class ChatInput {
   constructor(parts: InputParts) {
     this.#parts = parts;
     const { context, chat, view, record } = parts;
-    const complete = async (text: string, cursor: number) => await completeLine(text, cursor, record?.workdir ?? null);
+    // Commands start in the folder that the capsule was given, so its paths mean there what they mean here.
+    const folder = record?.project_folder ?? record?.workdir ?? null;
+    const complete = async (text: string, cursor: number) => await completeLine(text, cursor, folder);
     const prompt = (): LinePrompt => new LinePrompt({ history: parts.history, complete });
     this.#prompts = new ChatPrompts(prompt(), prompt());
     this.#scope = {

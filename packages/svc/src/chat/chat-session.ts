@@ -67,7 +67,7 @@ export class ChatSession {
   readonly #view: SessionView;
   readonly #events = new FrameEvents();
   readonly #stop = new AbortController();
-  readonly #contextId: string;
+  #contextId: string;
   readonly #readPast: ChatParts['readPast'];
   readonly #said = new Set<string>();
   /** Answers from here that are not shown yet, by their questions. */
@@ -204,6 +204,11 @@ export class ChatSession {
       } else if (isLive(task.state)) this.#sent = [...this.#sent, { taskId: task.id, text }];
     });
     return isSent && isTaken;
+  }
+
+  /** Has the next message begin a conversation of its own. */
+  beginAnew(): void {
+    this.#contextId = `chat-${randomUUID()}`;
   }
 
   /** Cancels a task; the running one without an id. */

@@ -3,6 +3,7 @@
 import { opendirSync, type Dir } from 'node:fs';
 import { join, normalize } from 'node:path';
 
+import { isMaskedName } from '@svc/kit/files/masked-names.ts';
 import { unlessRefused } from '@svc/kit/files/unless-refused.ts';
 import type { Completion } from '@svc/terminal/keyboard/line-prompt.ts';
 import { slashCommands } from './slash-commands.ts';
@@ -11,23 +12,23 @@ import { slashCommands } from './slash-commands.ts';
 const maxLooked = 2000;
 const maxShown = 20;
 
-/** `/commands` at the start of a line, and `@paths` of the workdir anywhere. Names that are not plain are left out. */
-export async function completeLine(text: string, cursor: number, workdir: string | null): Promise<Completion> {
+/** `/commands` at the start of a line, and `@paths` of a folder anywhere. Names that are not plain, or masked, are left out. */
+export async function completeLine(text: string, cursor: number, folder: string | null): Promise<Completion> {
   const before = text.slice(0, cursor);
   if (/^\/\S*$/.test(before)) {
     return { start: 0, candidates: slashCommands.filter((name) => name.startsWith(before)).map((name) => `${name} `) };
   }
   const [, path] = /(?:^|\s)@(\S*)$/.exec(before) ?? [];
-  if (path === undefined || workdir === null) return { start: cursor, candidates: [] };
-  return { start: cursor - path.length, candidates: pathsIn(workdir, path) };
+  if (path === undefined || folder === null) return { start: cursor, candidates: [] };
+  return { start: cursor - path.length, candidates: pathsIn(folder, path) };
 }
 
-function pathsIn(workdir: string, begun: string): readonly string[] {
+function pathsIn(root: string, begun: string): readonly string[] {
   const slash = begun.lastIndexOf('/') + 1;
   const [folder, start] = [begun.slice(0, slash), begun.slice(slash)];
-  // Offers only what lies below the workdir.
+  // Offers only what lies below the folder.
   if (folder.startsWith('/') || normalize(folder).startsWith('..')) return [];
-  const directory = unlessRefused(() => opendirSync(join(workdir, folder)), null);
+  const directory = unlessRefused(() => opendirSync(join(root, folder)), null);
   if (directory === null) return [];
   try {
     return matching(directory, start).map((name) => folder + name);
@@ -42,7 +43,7 @@ function matching(directory: Dir, start: string): readonly string[] {
     const entry = unlessRefused(() => directory.readSync(), null);
     if (entry === null) break;
     const { name } = entry;
-    if (name.startsWith(start) && (start !== '' || !name.startsWith('.')) && plain.test(name))
+    if (name.startsWith(start) && (start !== '' || !name.startsWith('.')) && plain.test(name) && !isMaskedName(name))
       found.push(entry.isDirectory() ? `${name}/` : name);
   }
   return found.toSorted();

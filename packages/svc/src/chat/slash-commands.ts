@@ -5,6 +5,7 @@ import { resolve } from 'node:path';
 import { ioFault } from '@svc/kit/files/io-fault.ts';
 import { writeNewFileSync } from '@svc/kit/files/replace-file.ts';
 import { shownBytes, shownCount } from '@svc/kit/shown-values.ts';
+import { closestName } from '@svc/kit/diagnostics/closest-name.ts';
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import { grantsOfRunning, tasksOfRunning } from '@svc/record/running/session-tasks.ts';
 import type { RunningRecord } from '@svc/record/sessions/running-record.ts';
@@ -75,11 +76,16 @@ const commands: Readonly<Record<string, SlashCommand>> = {
   save: { usage: '/save <file>', help: 'write the last answer into a new file', run: saveAnswer },
   clear: {
     usage: '/clear',
-    help: 'an empty screen; what was shown stays above it',
-    run: (_rest, { clear }) => clear(),
+    help: 'a new conversation on an empty screen; what was shown stays above it',
+    run: (_rest, { chat, clear }) => {
+      chat.beginAnew();
+      clear();
+      chat.say(say`- a new conversation: the model knows nothing of what was said before\n`);
+    },
   },
   stop: { usage: '/stop', help: 'end the capsule, and the chat with it', run: async (_rest, { stop }) => await stop() },
   quit: { usage: '/quit', help: 'leave the chat', run: (_rest, { leave }) => leave() },
+  exit: { usage: '/exit', help: 'the same', run: (_rest, { leave }) => leave() },
 };
 
 /** The names of all of them, for completion. */
@@ -88,9 +94,11 @@ export const slashCommands: readonly string[] = Object.keys(commands).map((name)
 /** Runs the command of a line that begins with a slash. Reports one that does not exist, with those whose names are like it. */
 export async function runSlashCommand(line: string, scope: CommandScope): Promise<void> {
   const [, name = '', rest = ''] = /^\/(\S*)\s*([^]*)$/.exec(line) ?? [];
+  if (name === '') return scope.chat.say(helpRows());
   const command = Object.hasOwn(commands, name) ? commands[name] : undefined;
   if (command === undefined) {
-    const like = slashCommands.filter((each) => name !== '' && each.startsWith(`/${name.slice(0, 2)}`));
+    const near = closestName(`/${name}`, slashCommands);
+    const like = near === undefined ? slashCommands.filter((each) => each.startsWith(`/${name.slice(0, 2)}`)) : [near];
     const hint = like.length === 0 ? '/help lists them' : `did you mean ${like.join(' or ')}?`;
     return scope.chat.say(say`there is no command /${inertLine(name, maxWord)}; ${hint}\n`);
   }

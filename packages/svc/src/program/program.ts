@@ -4,6 +4,7 @@ import { Command, CommanderError } from 'commander';
 
 import { version } from '@svc/kit/version.ts';
 import { redactHandles } from '@svc/kit/diagnostics/handle-id.ts';
+import type { TaskFlags } from '../run/first-minute/open-task.ts';
 import type { CommandContext } from '@svc/terminal/screen/command-context.ts';
 import { sayLines } from '@svc/terminal/screen/shown.ts';
 import { commands } from './commands.ts';
@@ -28,6 +29,12 @@ export async function runProgram(line: readonly string[], context: CommandContex
   }
 }
 
+/** `svc --write` and the like, without a task on a terminal: a chat with these flags. */
+async function talk(flags: TaskFlags, context: CommandContext): Promise<number> {
+  const { chat } = await import('../chat/chat.ts');
+  return await chat(undefined, { ...flags, manifest: './svc.yaml', envFile: true, history: true }, context);
+}
+
 /** Makes only the command asked for; without one that exists, all of them, for the help and its suggestions. */
 async function program(args: readonly string[], context: CommandContext): Promise<Command> {
   const root = new Command('svc')
@@ -42,7 +49,7 @@ async function program(args: readonly string[], context: CommandContext): Promis
   const [first = ''] = args;
   // No command is empty, begins with a dash or has a blank in it: this is a task, or a flag of one.
   if (args.length > 0 && /^$|^-|\s/.test(first) && !rootFlags.has(first))
-    return (await import('../run/first-minute/task-command.ts')).taskCommand(context).copyInheritedSettings(root);
+    return (await import('../run/first-minute/task-command.ts')).taskCommand(context, talk).copyInheritedSettings(root);
   const asked = commands.filter(({ name }) => name === first);
   const wanted = asked.length > 0 || versionFlags.has(first) ? asked : commands;
   if (wanted === commands) (await import('./help/examples.ts')).addFirstSteps(root);

@@ -119,7 +119,7 @@ export async function run(
         fetchObserver: script === null && isLive(options, context) ? await downloadView(context) : null,
         stop: stop.signal,
         changes: script?.changes ?? (options.forChat === true ? await chatChanges() : null),
-        onActivity: listener(script, view),
+        onActivity: listener(script, view, own?.companion ?? null),
       },
       script ?? observer(options, context, { result, view, tell, written, companion: own?.companion ?? null, hintOf }),
     );
@@ -142,8 +142,13 @@ export async function run(
   }
 }
 
-function listener(script: OpenScript | null, view: RunView | null): ActivityListener | null {
+function listener(
+  script: OpenScript | null,
+  view: RunView | null,
+  companion: ScriptModule.ScriptCompanion | null,
+): ActivityListener | null {
   if (script !== null) return (activity) => script.note(activity);
+  if (view === null && companion !== null) return (activity) => companion.onActivity(activity);
   return view === null ? null : (activity) => view.note(activity);
 }
 

@@ -39,7 +39,11 @@ export const editor = 'svc-tool-editor';
 export function capsuleText(
   name: string,
   comment: readonly string[],
-  { model, grants }: { readonly model: Omit<ChosenModel, 'from'>; readonly grants: TaskGrants },
+  {
+    model,
+    grants,
+    isChat = false,
+  }: { readonly model: Omit<ChosenModel, 'from'>; readonly grants: TaskGrants; readonly isChat?: boolean },
 ): string {
   const { driver, endpoint, keyVariable, isInsecure = false } = model;
   const lines = [
@@ -60,7 +64,9 @@ export function capsuleText(
     `  driver: { artifact: ${driver} }`,
     `  max_turns: ${maxTurns}`,
     '  system_prompt: |',
-    ...systemPrompt(grants).map((line) => (line === '' ? '' : `    ${line}`)),
+    ...[...(isChat ? conversation : oneTask), '', ...systemPrompt(grants)].map((line) =>
+      line === '' ? '' : `    ${line}`,
+    ),
     ...capabilities(grants),
   ];
   return `${lines.join('\n')}\n`;
@@ -104,13 +110,19 @@ function list(values: readonly string[]): string {
   return `[${values.map(json).join(', ')}]`;
 }
 
+const oneTask = [
+  'You do one task that a person gave on the command line. Nobody can answer questions while you work: decide by yourself, and look instead of guessing.',
+  'Your last message is the answer. It is shown on a terminal: plain text, short, the result first.',
+];
+const conversation = [
+  'You talk with a person on a terminal, who gives you tasks one after the other. Look instead of guessing. Where only that person can know what is meant, ask: end your message with the question, and go on with the answer that comes.',
+  'Your last message of each task is shown there: plain text, short, the result first.',
+];
+
 /** Describes its situation to the model. Nothing in it comes from the folder. */
 function systemPrompt(grants: TaskGrants): readonly string[] {
   const { commands, hosts, variables, reads } = grants;
   return [
-    'You do one task that a person gave on the command line. Nobody can answer questions while you work: decide by yourself, and look instead of guessing.',
-    'Your last message is the answer. It is shown on a terminal: plain text, short, the result first.',
-    '',
     ...folderLines(grants),
     commands.length === 0
       ? 'You can run no commands: nothing on this machine would keep them to what was granted.'

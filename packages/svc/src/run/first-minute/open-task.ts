@@ -59,7 +59,11 @@ interface OpenedTask {
  * Chooses the model, and decides what the task is granted on this host. Throws the Diagnostic of a folder that is not given to an agent
  * (`E-CAP-022` to `E-CAP-025`), or of a model that is not there (`E-MAN-004`). A report writes nothing.
  */
-export async function openTask(flags: TaskFlags, context: CommandContext, isReport: boolean): Promise<OpenedTask> {
+export async function openTask(
+  flags: TaskFlags & { readonly isChat?: boolean },
+  context: CommandContext,
+  isReport: boolean,
+): Promise<OpenedTask> {
   const { cwd, home, env } = context;
   const path = givenFolder(cwd, home);
   if (!isReport) needsHome(home);
@@ -98,7 +102,7 @@ export async function openTask(flags: TaskFlags, context: CommandContext, isRepo
   const granted = grantsOf(flags, achieved, { searchPath: env['PATH'] ?? '', git, cwd });
   const grants = { ...granted, servers: await serversOf(flags, granted, { root, env, isReport }) };
   const folder = folderName(path);
-  const text = capsuleText(adhocName, keptComment(path, writable), { model, grants });
+  const text = capsuleText(adhocName, keptComment(path, writable), { model, grants, isChat: flags.isChat === true });
   const refused = new RefusedThings({ grants, searchPath: env['PATH'] ?? '', folder });
   return {
     // A folder that is only looked at must not choose what is read of it: no `.env`.

@@ -53,6 +53,7 @@ const address = /https?:\/\/([A-Za-z0-9][A-Za-z0-9.-]{0,252}(?::\d{1,5})?)/g;
 export class RefusedThings {
   readonly #question: RefusalQuestion;
   readonly #things = new Map<string, RefusedThing>();
+  #egressRead = 0;
 
   constructor(question: RefusalQuestion) {
     this.#question = question;
@@ -86,7 +87,9 @@ export class RefusedThings {
   /** Looks at what the way out of the session has refused. */
   readEgress(sessionDirectory: string): void {
     const text = egressLog(join(sessionDirectory, 'logs', 'egress.jsonl'));
-    for (const [, destination = ''] of text.matchAll(/"destination":"([^"\\]{1,300})","verdict":"refused"/g)) {
+    const fresh = text.slice(this.#egressRead);
+    this.#egressRead = text.length;
+    for (const [, destination = ''] of fresh.matchAll(/"destination":"([^"\\]{1,300})","verdict":"refused"/g)) {
       if (parseDestination(destination).kind === 'destination') this.#host(destination);
     }
   }
@@ -94,6 +97,13 @@ export class RefusedThings {
   /** A line each, for the report at the end. */
   lines(): Shown {
     return joined(this.all.map(line));
+  }
+
+  /** The same for a task of several: what comes after is of the next one. */
+  takeLines(): Shown {
+    const lines = this.lines();
+    this.#things.clear();
+    return lines;
   }
 
   /** What `--host-read` opens is read only whatever is granted besides. */

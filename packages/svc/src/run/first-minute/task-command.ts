@@ -30,7 +30,7 @@ export interface TrustFlag {
  * `svc "task"` and `svc -p "task"`: with the manifest of the current folder where there is one, else with the folder itself, read only (docs/first-minute.md). It has the
  * options of `svc run` too.
  */
-export function taskCommand(context: CommandContext): Command {
+export function taskCommand(context: CommandContext, talk: Talk): Command {
   return withTrustFlag(withTaskFlags(runCommand(context)))
     .name('svc')
     .usage('[options] "<task>"')
@@ -40,8 +40,28 @@ export function taskCommand(context: CommandContext): Command {
     .action(async (text: string | undefined, options: TaskOptions, command: Command) => {
       const usage = (problem: string): never => command.error(`error: ${problem}`);
       checkTask(text, options, usage);
-      process.exitCode = await start(text, options, { context, usage, isNamed: isNamed(command) });
+      process.exitCode = await start(text, options, {
+        context,
+        usage,
+        isNamed: isNamed(command),
+        talk: talkOf(command, talk),
+      });
     });
+}
+
+/** Talks with a capsule of the current folder, and returns the exit code. */
+type Talk = (flags: TaskFlags, context: CommandContext) => Promise<number>;
+
+/** Options that mean in a chat what they mean for a task. */
+const ofChat: ReadonlySet<string> = new Set(
+  'model keyEnv insecureHttp write writeGit allow net env mcp hostRead containment offline'.split(' '),
+);
+
+/** Returns null where the command line has an option that only a task takes. */
+function talkOf(command: Command, talk: Talk): Talk | null {
+  const given = command.options.map((option) => option.attributeName());
+  const isChat = given.every((name) => command.getOptionValueSource(name) !== 'cli' || ofChat.has(name));
+  return isChat ? talk : null;
 }
 
 /** Adds what decides about the work without a manifest. */
@@ -96,12 +116,13 @@ interface Surroundings {
   readonly context: CommandContext;
   readonly usage: (problem: string) => never;
   readonly isNamed: boolean;
+  readonly talk: Talk | null;
 }
 
 async function start(
   text: string | undefined,
   options: TaskOptions,
-  { context, usage, isNamed }: Surroundings,
+  { context, usage, isNamed, talk }: Surroundings,
 ): Promise<number> {
   // A text alone is shown while it is worked on; the other ways are those of scripts.
   const isWatched = options.print === undefined && options.output === undefined;
@@ -138,14 +159,19 @@ async function start(
   ] as const)
     if (given !== undefined) usage(`${flag} goes with a manifest: ${options.manifest} is not here`);
   const isGiven = text !== undefined || options.task !== undefined || options.forChat === true;
-  if (!isGiven && isWatched && !explains && process.stdin.isTTY)
-    usage('there is no task: svc [options] "<task>" does one, svc chat [options] talks');
-  const { request, firstRows, adhoc } = await openTask(options, context, explains);
+  const isTyped = !isGiven && isWatched && !explains && process.stdin.isTTY;
+  if (isTyped && talk !== null && context.stdout.isTerminal) return await talk(options, context);
+  if (isTyped) usage('there is no task: svc [options] "<task>" does one, svc chat [options] talks');
+  const { request, firstRows, adhoc } = await openTask(
+    { ...options, isChat: options.forChat === true },
+    context,
+    explains,
+  );
   if (explains) return await explained(options, context, request);
   if (options.forChat === true) {
     // The chat that reads this shows it.
     context.stderr.write(firstRows());
-    const companion = await companionOf({ context, isWatched: false, firstRows, adhoc });
+    const companion = await companionOf({ context, isWatched: false, firstRows, adhoc, isChat: true });
     return await run(options, context, null, { companion, request: async () => request });
   }
   const companion = await companionOf({ context, isWatched, firstRows, adhoc });

@@ -34,6 +34,8 @@ export interface CompanionRequest {
   readonly firstRows: (capsule: RunningCapsule) => Shown;
   /** It is null for a capsule of a manifest. */
   readonly adhoc: AdhocTask | null;
+  /** Whether one task follows another until somebody stops it: the companion then reports after each what that was refused. */
+  readonly isChat?: boolean;
 }
 
 /** The file of a session's folder with the manifest that its task came to. */
@@ -87,7 +89,16 @@ class TaskCompanion implements ScriptCompanion {
   readonly onActivity = (activity: Activity): void => {
     this.#request.adhoc?.refused.note(activity);
     this.#view?.note(activity);
+    if (activity.kind === 'task-settled' && this.#request.isChat === true) this.#tellRefused();
   };
+
+  #tellRefused(): void {
+    const { adhoc } = this.#request;
+    if (adhoc === null) return;
+    if (this.#directory !== null) adhoc.refused.readEgress(this.#directory);
+    const lines = adhoc.refused.takeLines();
+    if (lines.text !== '') this.say(lines);
+  }
 
   async close(): Promise<void> {
     await this.#view?.close();
