@@ -43,6 +43,27 @@ async function begin(capsule: A2aCapsule, accept: string, capabilities: Json = {
 
 describe('a client', () => {
   it.each([
+    [both, json],
+    ['*/*', json],
+    ['text/event-stream', stream],
+  ])('gets a file as JSON where it accepts that, %s', async (accept, type) => {
+    const capsule = await open();
+    const headers = await begin(capsule, accept);
+    const read = { method: 'resources/read', params: { uri: 'svc-file:///none' } };
+    const old = await post(capsule, read, headers);
+    const params = { ...read.params, _meta: modernMeta };
+    const modern = { accept, ...modernHeaders, 'mcp-method': 'resources/read', 'mcp-name': 'svc-file:///none' };
+    const now = await post(capsule, { ...read, params }, modern);
+    for (const response of [old, now]) {
+      expect(response.headers.get('content-type')).toMatch(type);
+      expect(await messageOf(response)).toMatchObject({
+        id: 2,
+        error: { message: expect.stringContaining('Resource not found') },
+      });
+    }
+  });
+
+  it.each([
     ['*/*', stream],
     ['text/event-stream', stream],
     ['application/json', json],

@@ -8,14 +8,18 @@ import { parseJsonObject } from '@svc/protocol/json-object.ts';
 const streamType = 'text/event-stream';
 const jsonType = 'application/json';
 
-/** A stream of events where the client takes one: it can be asked, and hears of progress. Returns null if it takes neither form. */
-export function acceptedForm(accept: string | undefined): 'stream' | 'json' | null {
+/**
+ * A stream of events where the client takes one: it can be asked, and hears of progress. A file goes as JSON where the client takes both: the
+ * Python library takes no event of more than 1 MiB. Returns null if the client takes neither form.
+ */
+export function acceptedForm(accept: string | undefined, method?: unknown): 'stream' | 'json' | null {
   const ranges = (accept ?? '*/*').split(',').flatMap((range) => {
     const [type = '', ...parameters] = range.split(';').map((part) => part.trim().toLowerCase());
     return parameters.some((each) => /^q=0(?:\.0*)?$/.test(each)) ? [] : [type];
   });
-  if (takes(ranges, streamType)) return 'stream';
-  return takes(ranges, jsonType) ? 'json' : null;
+  const takesJson = takes(ranges, jsonType);
+  if (takes(ranges, streamType) && !(takesJson && method === 'resources/read')) return 'stream';
+  return takesJson ? 'json' : null;
 }
 
 function takes(ranges: readonly string[], type: string): boolean {

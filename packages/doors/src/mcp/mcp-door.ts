@@ -101,7 +101,7 @@ export class McpDoor {
 
   async #serve(head: RequestHead, message: JsonObject | null): Promise<Reply> {
     const principal = this.#core.principalOf(head);
-    const form = acceptedForm(head.headers['accept']);
+    const form = acceptedForm(head.headers['accept'], message?.['method']);
     if (form === null || (form === 'json' && head.method === 'GET')) return refused(406, -32_000, unacceptable);
     if (message !== null) demandFor(message, principal);
     const leave = this.#core.place(principal);
