@@ -422,6 +422,10 @@ describe('a command line that names no command', () => {
       code: 2,
       stderr: "error: unknown command 'seach'\n(Did you mean search?)\nto give it as a task: svc -p seach\n",
     });
+    expect((await minute.svc(['run', 'hello'])).stderr).toMatch(/\nto give it as a task: svc run --task "hello"\n$/);
+    expect((await minute.svc(['run', 'hello', 'you'])).stderr).toMatch(
+      /\nto give it as a task: svc run --task "<task>"\n$/,
+    );
     expect((await minute.svc(['why', 'not?'])).stderr).toMatch(/\nto give it as a task: svc "why not\?"\n$/);
   });
 

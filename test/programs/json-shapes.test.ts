@@ -50,7 +50,7 @@ const shapes: Readonly<Record<string, string>> = {
   answer: 'session task context state is_answer message prompt response',
   send: 'session task context state is_answer message prompt response',
   cancel: 'session task context state is_answer message prompt response',
-  tasks: 'task context state received_at_ms ended_at_ms tokens text prompt',
+  tasks: 'task context state received_at_ms ended_at_ms tokens text prompt reason',
   stop: 'session canceled residue ended',
   test: 'test outcome duration_ms',
   install: 'name version origin platform sha256',

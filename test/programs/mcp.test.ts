@@ -305,6 +305,25 @@ describe('the server of an artifact', () => {
     );
     expect(code).toBe(1);
     expect(asked(workspace)).toEqual([...once, 'end of input']);
+    const [id = ''] = readdirSync(join(workspace.folder, '.svc', 'sessions'));
+    const sessions = await svc(workspace, ['sessions', '--failed', '--json']);
+    expect(JSON.parse(sessions.stdout)).toMatchObject({ session_id: id, status: 'not-started' });
+    for (const command of [
+      ['trace', 'show'],
+      ['tasks'],
+      ['watch'],
+      ['send', 'Hi.'],
+      ['stop'],
+      ['new', 'capsule', 'x', '--from'],
+    ]) {
+      const [name = '', ...rest] = command;
+      const args = name === 'send' ? [name, id, ...rest] : [...command, id];
+      expect((await svc(workspace, args)).stderr).toMatch(
+        new RegExp(
+          `^error\\[E-RUN-0(?:26|71)\\]: the session ${id} never started\\nhint: its start failed or was ended, `,
+        ),
+      );
+    }
   });
 
   it('leaves the session alive when it breaks the protocol in a call', async () => {

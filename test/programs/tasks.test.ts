@@ -56,6 +56,30 @@ describe('svc send', () => {
     await end();
   });
 
+  it('gives the reason of a task that failed, as svc tasks and svc watch do', async () => {
+    const broken = '- content: [{ type: text, text: Half }]\n  stop_reason: error\n  error: the provider is busy\n';
+    const { run, end, session, workspace } = await started(staysUp, broken);
+    const { code, stderr } = await run('send', session, '--wait', 'Go.');
+    expect({ code, stderr }).toEqual({
+      code: 1,
+      stderr: expect.stringMatching(
+        /^error\[E-RUN-059\]: tsk_[0-9a-f]{32} failed: the provider is busy\nhint: /,
+      ) as string,
+    });
+    expect(objectIn(await run('send', session, '--wait', '--json', 'Go.'))).toMatchObject({
+      state: 'failed',
+      response: 'error: the provider is busy',
+    });
+    const [first = ''] = (await run('tasks', session, '--json')).stdout.split('\n');
+    expect(JSON.parse(first)).toMatchObject({ state: 'failed', reason: 'the provider is busy' });
+    expect((await run('tasks', session)).stdout).toMatch(/ TEXT {2,}REASON\n.* Go\. {3,}the provider is busy\n/);
+    const watching = new SvcProcess(workspace, ['watch', session]);
+    await watching.printed(/^\[failed\] session ended: the provider is busy\n/m);
+    watching.child.kill();
+    await watching.ended;
+    await end();
+  });
+
   it('starts a task that others list, cancel, and wait for in vain', async () => {
     const { run, end, session, workspace } = await started(staysUp, hangs);
     const sent = await run('send', session, 'Hang.');

@@ -76,7 +76,7 @@ export async function* runTask(
     for (;;) {
       const coming = events.next();
       const ended = told === null ? null : await endedBefore(coming, look, again);
-      if (ended !== null) return ended;
+      if (ended !== null) return withReason(ended, told);
       const next = await coming;
       if (next.done === true) return await look();
       const event = next.value;
@@ -142,6 +142,13 @@ function oneMore(failures: number, error: unknown, { limits }: Again): number {
 function factsOf({ state, message, response, contextId }: DecodedStatus, task: TaskFacts): TaskFacts {
   const facts = { id: task.id, contextId: contextId ?? task.contextId, state, prompt: null, response };
   return { ...facts, message: message === '' ? null : message };
+}
+
+/** Only the final frame of a failed task says why it failed. */
+function withReason(ended: TaskFacts, told: TaskFacts | null): TaskFacts {
+  return ended.state === 'failed' && ended.response === null && told?.state === 'failed'
+    ? { ...ended, response: told.response }
+    : ended;
 }
 
 /** Pause between two questions whether a task has ended. */

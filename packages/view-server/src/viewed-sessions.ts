@@ -183,8 +183,8 @@ class KeptRows {
   async #read(session: ViewedSession): Promise<SessionFacts> {
     const nowMs = systemClock.monotonicMs();
     const row = await session.row();
-    // A session that has crashed may be resumed.
-    const isOver = row.status !== 'running' && row.status !== 'crashed';
+    // A session that has crashed may be resumed, and one that has not started may yet start.
+    const isOver = !['running', 'crashed', 'not-started'].includes(row.status);
     const restMs = (systemClock.monotonicMs() - nowMs) * restEach;
     this.#rows.set(session.id, { row, untilMs: isOver ? Infinity : nowMs + restMs });
     return row;

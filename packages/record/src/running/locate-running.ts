@@ -22,11 +22,18 @@ export async function locateRunning(places: SessionPlaces, wanted: string | unde
 
 /** Returns null if no recorded session fits, or more than one does. */
 async function hasEnded(places: SessionPlaces, wanted: string): Promise<Diagnostic | null> {
-  const { folderOfSession, matching, sessionIds, usualManifest } = await import('../sessions/recorded-sessions.ts');
+  const { folderOfSession, holdSession, isUnstarted, matching, sessionIds, unstartedHint, usualManifest } =
+    await import('../sessions/recorded-sessions.ts');
   const name = basename(wanted);
-  const ids = sessionIds(folderOfSession(places, { manifest: usualManifest }, name));
+  const folder = folderOfSession(places, { manifest: usualManifest }, name);
+  const ids = sessionIds(folder);
   const [id, ...others] = matching(ids, name);
   if (id === undefined || others.length > 0) return null;
+  const directory = holdSession(folder, id);
+  const isStarted = !isUnstarted(directory);
+  directory.close();
+  if (!isStarted)
+    return new Diagnostic('E-RUN-026', `the session ${id} never started`, { hint: unstartedHint(suffixOf(id, ids)) });
   return new Diagnostic('E-RUN-026', `the session ${id} has ended`, {
     hint: `svc trace show ${suffixOf(id, ids)} reads it; svc ps lists the running ones`,
   });

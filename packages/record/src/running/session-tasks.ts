@@ -25,9 +25,12 @@ export interface ListedTask {
   readonly text: string | null;
   /** What it waits for an answer to. */
   readonly prompt: string | null;
+  /** Why it failed, in the words of the trace. */
+  readonly reason: string | null;
 }
 
 const maxText = 200;
+const maxReason = 4096;
 /** A chat that joins shows no more of them. */
 const maxMessages = 256;
 const told = new Set(['task_received', 'task_start', 'inference', 'task_end']);
@@ -145,11 +148,13 @@ function takeEvent(type: string, event: TracedEvent, tasks: Map<string, ListedTa
       tokens: 0,
       text,
       prompt: null,
+      reason: null,
     });
   } else if (known !== undefined && type === 'task_start') {
     tasks.set(id, { ...known, state: 'working' });
   } else if (known !== undefined && type === 'task_end') {
-    tasks.set(id, { ...known, state: textOr(event['state']) ?? 'failed', ended_at_ms: atMs });
+    const reason = textOr(event['error'])?.slice(0, maxReason) ?? null;
+    tasks.set(id, { ...known, state: textOr(event['state']) ?? 'failed', ended_at_ms: atMs, reason });
   } else if (known !== undefined) {
     const usage = event['usage'] as { input_tokens?: unknown; output_tokens?: unknown } | null | undefined;
     const tokens = (Number(usage?.input_tokens) || 0) + (Number(usage?.output_tokens) || 0);

@@ -8,7 +8,7 @@ export interface SessionFacts {
   readonly folder: string | null;
   /** Unix milliseconds; null where nothing says it. */
   readonly started_at_ms: number | null;
-  /** `running`, the status at its end, or `crashed` for one that has not come to an end and does not run. */
+  /** `running`, the status at its end, `crashed` for one that has not come to an end and does not run, or `not-started` for one whose start came to nothing. */
   readonly status: string;
   /** From its start to its end; null for one that has not come to an end, and when nothing says it. */
   readonly duration_ms: number | null;

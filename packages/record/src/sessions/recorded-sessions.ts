@@ -14,7 +14,7 @@ import { isSessionId } from '@svc/protocol/ids.ts';
 import { damaged, JournalReader } from '../journal/journal-reader.ts';
 import { LineFile, notOwn, openOwn } from '../journal/line-file.ts';
 import type { JournalRecord } from '../journal/records.ts';
-import { removedFile } from '../journal/journal-writer.ts';
+import { journalFile, removedFile } from '../journal/journal-writer.ts';
 import { thisUser } from './recorded-process.ts';
 import { adhocRoot, closedFolderRoot } from './adhoc-root.ts';
 import { severalFit, shortestSuffix } from './session-names.ts';
@@ -112,7 +112,7 @@ export function holdSession(folder: string, id: string): HeldDirectory {
 export function startOf(directory: HeldDirectory): number {
   for (const [name, shape] of [
     [traceFile, /"timestamp":(\d{1,16})/],
-    ['journal.jsonl', /"at":(\d{1,16})/],
+    [journalFile, /"at":(\d{1,16})/],
   ] as const) {
     const fd = openOwn(directory, name, thisUser());
     if (fd === null) continue;
@@ -202,7 +202,8 @@ export async function withJournal<Value>(
   const found = await openFolder(places, wanted, options);
   try {
     const reader = JournalReader.open(found.directory, thisUser());
-    if (reader === null) throw noJournal(found.name, removedAt(found.directory));
+    if (reader === null)
+      throw isUnstarted(found.directory) ? neverStarted(found.name) : noJournal(found.name, removedAt(found.directory));
     try {
       return await use({ ...found, reader, ...beginning(reader, found.name) });
     } finally {
@@ -229,6 +230,27 @@ export function untrusted(session: string): Diagnostic {
   return new Diagnostic('W-RUN-072', `commands of ${session} could have written its journal`, {
     hint: 'it ran with less than scoped containment: do not take this record for proof',
   });
+}
+
+/** Whether the start of a session came to nothing: it has a folder, and neither a trace nor a journal. */
+export function isUnstarted(directory: HeldDirectory): boolean {
+  for (const name of [traceFile, journalFile, removedFile]) {
+    const fd = openOwn(directory, name, thisUser());
+    if (fd === null) continue;
+    closeSync(fd);
+    return false;
+  }
+  return true;
+}
+
+/** `E-RUN-071` */
+export function neverStarted(name: string): Diagnostic {
+  return new Diagnostic('E-RUN-071', `the session ${name} never started`, { hint: unstartedHint(name) });
+}
+
+/** What to do about a session that never started. */
+export function unstartedHint(id: string): string {
+  return `its start failed or was ended, and svc run said why; svc logs ${id} has what its programs wrote`;
 }
 
 /** `E-RUN-071`; `removedAtMs` is when `trace.keep` removed it, null where it did not. */

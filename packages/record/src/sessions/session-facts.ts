@@ -8,7 +8,7 @@ import { isJournalHeld } from './journal-holder.ts';
 import { JournalReader } from '../journal/journal-reader.ts';
 import { LineFile, openOwn } from '../journal/line-file.ts';
 import type { SessionFacts } from './listed-session.ts';
-import { removedAt, startOf, traceFile } from './recorded-sessions.ts';
+import { isUnstarted, removedAt, startOf, traceFile } from './recorded-sessions.ts';
 import { thisUser } from './recorded-process.ts';
 import { eachEvent, type TracedEvent } from './trace-events.ts';
 
@@ -66,7 +66,7 @@ export function* readFacts(id: string, directory: HeldDirectory, isRunning: bool
       version: counted.version,
       folder: counted.folder,
       started_at_ms: at === 0 ? null : at,
-      status: isRunning ? 'running' : (counted.status ?? statusWithoutEnd(directory)),
+      status: isRunning ? 'running' : (counted.status ?? statusWithoutEnd(directory, at)),
       duration_ms: counted.durationMs,
       model: counted.model,
       tasks: counted.tasks,
@@ -85,9 +85,10 @@ export function* readFacts(id: string, directory: HeldDirectory, isRunning: bool
   }
 }
 
-/** For a session that is not listed, whose trace has no end. */
-function statusWithoutEnd(directory: HeldDirectory): string {
-  return isJournalHeld(directory, systemClock.now()) ? 'running' : 'crashed';
+/** For a session that is not listed, whose trace has no end. `startedAt` is 0 where nothing was recorded. */
+function statusWithoutEnd(directory: HeldDirectory, startedAt: number): string {
+  if (isJournalHeld(directory, systemClock.now())) return 'running';
+  return startedAt === 0 && isUnstarted(directory) ? 'not-started' : 'crashed';
 }
 
 /** Returns null for a journal whose end is damaged: the list goes on, and `svc trace steps` says where. */

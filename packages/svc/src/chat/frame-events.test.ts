@@ -58,6 +58,14 @@ function results(events: readonly SessionEvent[]): ShownResult[] {
 }
 
 describe('FrameEvents', () => {
+  it('gives the reason of a task that failed before the connection', () => {
+    const frame = { event: 'status', taskId, state: 'failed', message: 'session ended', final: true } as const;
+    const told = { ...frame, contextId: null, response: 'error: the provider is busy' };
+    expect(new FrameEvents().ofFrame(told)).toEqual([
+      { kind: 'task-ended', taskId, state: 'failed', reason: 'the provider is busy' },
+    ]);
+  });
+
   it('say what a call was called with that its provider gave no id', () => {
     const frames = new FrameEvents();
     const shown = [

@@ -6,6 +6,7 @@ import type { Question, QuestionName } from '@svc/protocol/question.ts';
 import type { DecodedArtifact, DecodedChunk, DecodedStatus } from '@svc/protocol/decode-frame.ts';
 import { parseJsonText } from '@svc/protocol/json-text.ts';
 import type { LiveEvent, LiveTask, Snapshot } from '@svc/protocol/live-events.ts';
+import { endedReason } from '../shown/ended-reason.ts';
 import type { SessionEvent, ShownInput, ShownResult } from '../shown/session-event.ts';
 import { unfenced } from '@svc/terminal/screen/shown.ts';
 
@@ -188,9 +189,10 @@ export class FrameEvents {
     return [{ kind: 'result', result: ended }];
   }
 
-  #status({ taskId, state, message, final }: DecodedStatus): readonly SessionEvent[] {
+  #status(frame: DecodedStatus): readonly SessionEvent[] {
+    const { taskId, state, final } = frame;
     if (this.#followed.has(taskId) || !final || !finalStates.has(state)) return [];
-    return [{ kind: 'task-ended', taskId, state, reason: state === 'completed' ? null : message }];
+    return [{ kind: 'task-ended', taskId, state, reason: state === 'completed' ? null : endedReason(frame) }];
   }
 }
 

@@ -22,6 +22,10 @@ export function nextStep(code: string, words: readonly string[]): Shown {
   const isCommand = commands.some(({ name }) => name === first);
   if (isCommand && code === 'commander.unknownCommand') return say`svc ${first} --help lists its commands\n`;
   const command = groups.has(first) && /^[a-z]+$/.test(second) ? `${first} ${second}` : first;
+  if (first === 'run' && code === 'commander.excessArguments')
+    return words.length === 2
+      ? exactLine`to give it as a task: svc run --task "${redactHandles(second)}"\n`
+      : exactLine`to give it as a task: svc run --task "<task>"\n`;
   if (isCommand && aboutArguments.has(code)) return say`svc ${command} --help shows what it takes\n`;
   return code === 'commander.unknownCommand' && first.trim() !== '' ? asTask(words) : say``;
 }

@@ -51,14 +51,14 @@ const columns: readonly Column[] = [
 ];
 
 const maxShown = 20;
-const failures: ReadonlySet<string> = new Set(['failed', 'trapped', 'crashed']);
+const failures: ReadonlySet<string> = new Set(['failed', 'trapped', 'crashed', 'not-started']);
 
 /** `svc sessions`: all that run as this user, and those of this workspace that have ended, newest first. */
 export function sessionsCommand(context: CommandContext): Command {
   return new Command('sessions')
     .description('List running and ended sessions.')
     .option('--all', `list all of them, not the newest ${maxShown}`)
-    .option('--failed', 'only those that failed, were trapped or crashed')
+    .option('--failed', 'only those that failed, were trapped, crashed or never started')
     .option('--since <age>', 'only those that began within this time: 30m, 12h, 2d, 1w')
     .option(manifestFlag, manifestHelp, './svc.yaml')
     .option('--json', 'write one JSON object per line')

@@ -64,6 +64,16 @@ describe('a status line', () => {
     );
   });
 
+  it.each([
+    ['failed', 'session ended', 'error: the provider is busy', 'session ended: the provider is busy'],
+    ['failed', 'input-timeout', 'error: input-timeout', 'input-timeout'],
+    ['failed', 'session ended', undefined, 'session ended'],
+    ['canceled', 'task canceled', 'error: x', 'task canceled'],
+  ])('gives the reason of a task that %s with "%s" and the response %j', (state, message, response, line) => {
+    const data = { id: task, status: { state, message, response }, final: true };
+    expect(shown(frame('status', data, '1'))).toBe(`[${state}] ${line}\n`);
+  });
+
   it('stays one line also for a made-up id', () => {
     expect(shown(acknowledged('threaded'), status('working', 'on', 'x\u001B[2J\nb\tc'))).toBe('[b c working] on\n');
   });

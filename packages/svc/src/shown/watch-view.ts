@@ -8,6 +8,7 @@ import {
 } from '@svc/protocol/decode-frame.ts';
 import type { ReceivedFrame } from '@svc/protocol/frame-reader.ts';
 import { inertLine } from '@svc/terminal/screen/inert-text.ts';
+import { endedReason } from './ended-reason.ts';
 import type { Output } from '@svc/terminal/screen/output.ts';
 import { type Page, pageOf } from '@svc/terminal/screen/page.ts';
 import { exact, joined, say, Shown, unfenced } from '@svc/terminal/screen/shown.ts';
@@ -57,10 +58,13 @@ export class WatchView {
     return this.#page.endQuote();
   }
 
-  #status({ taskId, state, message }: DecodedStatus): string {
+  #status(frame: DecodedStatus): string {
+    const { taskId, state, message } = frame;
+    const reason = endedReason(frame);
+    const told = reason === message || message === '' ? reason : `${message}: ${reason}`;
     const words = this.#isThreaded ? [taskId.slice(-taskIdTail), state] : [state];
     this.#textOf = null;
-    return this.#page.own(say`${label(words)}${message === '' ? '' : ' '}${indented(message)}\n`);
+    return this.#page.own(say`${label(words)}${told === '' ? '' : ' '}${indented(told)}\n`);
   }
 
   #artifact({ toolName: name, content, fenceSource: source, isError, exitCode }: DecodedArtifact): string {

@@ -16,7 +16,7 @@ import { theirs } from './theirs.tsx';
 import { type RowAttributes, VirtualList } from './virtual-list.tsx';
 
 const againMs = 4000;
-const failures: ReadonlySet<string> = new Set(['failed', 'trapped', 'crashed']);
+const failures: ReadonlySet<string> = new Set(['failed', 'trapped', 'crashed', 'not-started']);
 
 type Listed = ViewedList['sessions'][number];
 type Only = 'failed' | 'asking' | null;

@@ -9,7 +9,13 @@ import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import { isBeneath, realPath } from '@svc/kit/files/resolve-beneath.ts';
 import { readFileUpTo } from '@svc/kit/files/read-up-to.ts';
 import { openOwn } from '@svc/record/journal/line-file.ts';
-import { folderOfSession, holdSession, locateSession } from '@svc/record/sessions/recorded-sessions.ts';
+import {
+  folderOfSession,
+  holdSession,
+  isUnstarted,
+  locateSession,
+  neverStarted,
+} from '@svc/record/sessions/recorded-sessions.ts';
 import { factsOf } from '@svc/record/sessions/session-facts.ts';
 import { thisUser } from '@svc/record/sessions/recorded-process.ts';
 import type { CommandContext } from '@svc/terminal/screen/command-context.ts';
@@ -73,6 +79,7 @@ function keptText(folder: string, id: string): string {
   try {
     const text = fd === null ? undefined : readFileUpTo(fd, largestManifest)?.toString('utf8');
     if (text !== undefined) return text;
+    if (isUnstarted(directory)) throw neverStarted(id);
   } finally {
     if (fd !== null) closeSync(fd);
     directory.close();

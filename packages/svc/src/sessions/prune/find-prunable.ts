@@ -194,7 +194,7 @@ class PruneSearch {
       const facts = factsOf(id, directory, isRunning);
       const { capsule, version, status, started_at_ms: startedAtMs } = facts;
       const writtenMs = lastWrite(directory);
-      const mayStart = status === 'crashed' && this.#request.nowMs - writtenMs < startMs;
+      const mayStart = ['crashed', 'not-started'].includes(status) && this.#request.nowMs - writtenMs < startMs;
       const mayGo = status !== 'running' && !mayStart;
       if (!mayGo && capsule !== null && version !== null) this.#runningCapsules.add(`${capsule}-${version}`);
       if (status === 'running') return null;

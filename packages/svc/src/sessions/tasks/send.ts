@@ -11,6 +11,7 @@ import { inertLine } from '@svc/terminal/screen/inert-text.ts';
 import { jsonLine, say, type Shown } from '@svc/terminal/screen/shown.ts';
 import { taskFailed } from '../../command/task-failed.ts';
 import { type AskedText, notBlank, readTaskInput } from '../../command/task-input.ts';
+import { endedReason } from '../../shown/ended-reason.ts';
 import { type CapsuleOptions, OpenCapsule, runningSessionHelp } from './open-capsule.ts';
 
 const maxPrompt = 200;
@@ -99,13 +100,13 @@ export function objectOf(
   return { session, task: id, context: contextId, state, is_answer: isAnswer, message, prompt, response };
 }
 
-function failureOf({ id, state, message }: TaskFacts, session: string | null): Diagnostic | null {
+function failureOf({ id, state, message, response }: TaskFacts, session: string | null): Diagnostic | null {
   if (state === 'rejected')
     return new Diagnostic('E-RUN-092', `the capsule took no task: ${message ?? 'it did not say why'}`, {
       hint: 'svc tasks lists what it works on; lifecycle.queue_depth of its manifest says how many tasks may wait',
     });
   if (state !== 'failed' && state !== 'canceled') return null;
-  return taskFailed(message ?? 'the capsule did not say why', {
+  return taskFailed(endedReason({ state, message: message ?? '', response }) || 'the capsule did not say why', {
     what: `${id} ${state}`,
     hint: `svc trace show ${session ?? '<session>'} shows what it did`,
   });

@@ -8,7 +8,9 @@ import { shownCount, shownDuration } from '@svc/kit/shown-values.ts';
 import { locateCapsule, type LocatedCapsule, sendTokenHelp } from '@svc/record/running/approach-capsule.ts';
 import {
   holdSession,
+  isUnstarted,
   locateSession,
+  neverStarted,
   folderOfSession,
   sessionsFolder,
   type WorkspaceOption,
@@ -18,7 +20,7 @@ import { type ListedTask, tasksIn, tasksOfRunning, type TracedTasks } from '@svc
 import type { CommandContext } from '@svc/terminal/screen/command-context.ts';
 import { render } from '@svc/terminal/screen/render-failure.ts';
 import { type Column, renderTable } from '@svc/terminal/screen/table.ts';
-import { jsonLine, say } from '@svc/terminal/screen/shown.ts';
+import { jsonLine, say, type Shown } from '@svc/terminal/screen/shown.ts';
 import { manifestFlag, manifestHelp } from '../../command/session-arguments.ts';
 import { type CapsuleOptions, isLive, OpenCapsule, runningSessionHelp } from './open-capsule.ts';
 
@@ -29,6 +31,8 @@ const columns: readonly Column[] = [
   { title: 'TOKENS' },
   { title: 'TEXT', keeps: 4 },
 ];
+/** Only where a task has failed. */
+const reasonColumn: Column = { title: 'REASON', keeps: 4 };
 
 /** What became of a task whose end its session has not reported: one that waited is dropped without a word. */
 const leftAs: Readonly<Record<string, string>> = { submitted: 'not-started', working: 'not-ended' };
@@ -50,8 +54,14 @@ export function tasksCommand(context: CommandContext): Command {
         located === null ? recordedTasks(context, wanted, options) : await liveTasks(context, wanted, options);
       if (options.json === true) for (const task of tasks) context.stdout.write(jsonLine(task));
       else if (tasks.length === 0) context.stderr.write(say`the session has had no task\n`);
-      else context.stdout.write(renderTable(columns, tasks.map(rowOf), context.stdout));
+      else context.stdout.write(tableOf(tasks, context));
     });
+}
+
+function tableOf(tasks: readonly ListedTask[], { stdout }: CommandContext): Shown {
+  if (tasks.every(({ reason }) => reason === null)) return renderTable(columns, tasks.map(rowOf), stdout);
+  const rows = tasks.map((task) => [...rowOf(task), task.reason ?? '-']);
+  return renderTable([...columns, reasonColumn], rows, stdout);
 }
 
 /** Returns null where no session that runs is named so. */
@@ -73,6 +83,7 @@ function recordedTasks(
   const id = locateSession(folder, wanted);
   const directory = holdSession(folder, id);
   try {
+    if (isUnstarted(directory)) throw neverStarted(id);
     const tasks: ListedTask[] = [];
     for (const task of inTrace(tasksIn(directory), id, context))
       tasks.push({ ...task, state: leftAs[task.state] ?? task.state });
@@ -114,6 +125,7 @@ async function liveTasks(
         tokens: null,
         text: null,
         prompt,
+        reason: null,
       },
     ];
   }
