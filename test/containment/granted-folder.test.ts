@@ -5,6 +5,8 @@ import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 
 import { advisory, asOneself, printed, scoped, sealed, shell, type Setup } from './contained-capsule.ts';
+import { calls, says, useFormations } from '../support/formation.ts';
+import { eachFolder } from '../support/each-folder.ts';
 import { openCapsule, useCapsule } from './use-capsule.ts';
 
 const files = {
@@ -183,5 +185,55 @@ describe.each(advisory)('the folder where nothing holds commands, in $name', (se
     expect((await capsule.result('read')).text).toBe(printed('total = 90\n'));
     expect((await capsule.result('keys')).text).toMatch(refusal);
     expect((await capsule.result('create')).text).toMatch(refusal);
+  });
+});
+
+describe('the folder of a capsule that delegates', () => {
+  const start = useFormations();
+  let shop = '';
+  eachFolder('svc-shop-', (made) => {
+    shop = made;
+    for (const name of ['note', 'keys', '.env']) writeFileSync(join(made, name), `${name}\n`);
+  });
+
+  it('goes on to a child that asks for it, as masked as it is, and to none that asks for more', async () => {
+    const delegates = (capsule: string): string =>
+      calls('delegate-task', { capsule, version: '1.0.0', task: 'Look.' }, 'Begin');
+    const shells = 'shell: { allow: [sh, cat] }';
+    const child = (project: string): { manifest: string; script: string } => ({
+      manifest: `lifecycle: { task_acceptance: single }\ncapabilities: { project: ${project}, ${shells} }\n`,
+      script: [
+        calls('sh', { command: 'cat note && ! cat keys && ! (echo x > new)' }, 'Look.'),
+        says('Looked.', 'Look.'),
+      ].join(''),
+    });
+    const formation = await start({
+      capsules: {
+        lead: {
+          manifest: `lifecycle: { task_acceptance: queue, queue_depth: 4, after_task: sleep }\ncapabilities: { project: { mask: [keys] }, spawn: { allow: [worker, greedy] }, ${shells} }\n`,
+          script: [
+            delegates('greedy'),
+            delegates('worker'),
+            says('Under way.', 'Begin'),
+            says('Heard.', 'delegation_id'),
+          ].join(''),
+        },
+        worker: child('{ path: gone }'),
+        greedy: child('{ write: true }'),
+      },
+      env: { SVC_CONTAINMENT_CEILING: 'sealed' },
+      flags: ['--project', shop],
+    });
+    await formation.send('Begin');
+    await formation.tasksEnded(2);
+    expect(formation.results[0]).toContain(
+      'capabilities.project: the child declares write: true, which the parent does not',
+    );
+    const started = formation.childTrace.find((line) => line['event_type'] === 'session_start');
+    expect(started?.['effective_grants']).toMatchObject({
+      project_folder: { path: shop, writable: false, masked: ['.env', 'keys'] },
+    });
+    expect(formation.childTrace.find((line) => line['event_type'] === 'shell')).toMatchObject({ exit_code: 0 });
+    expect(existsSync(join(shop, 'new'))).toBe(false);
   });
 });

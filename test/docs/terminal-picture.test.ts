@@ -14,7 +14,7 @@ import { makeWorkspace } from '../support/workspace.ts';
 const root = fileURLToPath(new URL('../..', import.meta.url));
 const picture = join(root, 'docs/pictures/terminal.svg');
 const columns = 96;
-const typed = 'svc run --workdir shop --task "Review the last commit."';
+const typed = 'svc run --project shop --task "Review the last commit."';
 const label = 'svc run on a terminal: the commands that a reviewer ran, what they showed, and its answer';
 
 /** The repository that the page of the example makes. */
@@ -44,7 +44,7 @@ it(
     onTestFinished(() => workspace.remove());
     cpSync(join(root, 'examples/gallery/reviewer'), workspace.folder, { recursive: true });
     makeShop(workspace.folder);
-    const process = new TerminalProcess(workspace, ['run', '--workdir', 'shop', '--task', 'Review the last commit.'], {
+    const process = new TerminalProcess(workspace, ['run', '--project', 'shop', '--task', 'Review the last commit.'], {
       columns,
       env: { NO_COLOR: '', SVC_CONTAINMENT_CEILING: 'sealed' },
     });

@@ -224,9 +224,15 @@ describe.skipIf(!hasPseudoTerminals())('a manifest that was found, on a terminal
     expect(await again.ended).toBe(0);
     const first = again.terminal.rows.find((row) => row.startsWith('svc '));
     expect(first).toMatch(
-      /^svc \S+ \u00B7 demo 1\.2\.3 \(\.\/svc\.yaml\) \u00B7 scripted \u00B7 files\.example \u00B7 GREETING$/,
+      /^svc \S+ \u00B7 demo 1\.2\.3 \(\.\/svc\.yaml\) \u00B7 scripted \u00B7 no folder: the manifest has no project \u00B7 files\.example \u00B7 GREETING$/,
     );
     expect(again.terminal.rows.join('\n')).not.toContain('[y/N]');
+    minute.write({ 'svc.yaml': `${manifest}capabilities: { project: { path: . } }\n` });
+    const given = terminal(minute, ['say hello', '--trust']);
+    expect(await given.ended).toBe(0);
+    expect(given.terminal.rows.find((row) => row.startsWith('svc '))).toMatch(
+      /scripted \u00B7 \.\/\S+ read only \u00B7 no network \u00B7 no variables$/,
+    );
   });
 
   it('asks before svc chat starts it, and shows hosts and variables of one that is named', async () => {

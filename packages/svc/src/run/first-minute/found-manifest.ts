@@ -4,9 +4,10 @@ import { closeSync, constants, fstatSync, lstatSync, openSync, realpathSync, sta
 import { dirname, resolve } from 'node:path';
 
 import { RememberedList } from '@svc/capsule/launch/remembered-list.ts';
-import { lower } from '@svc/artifacts/grants/effective-grants.ts';
+import { lower, type ProjectGrant } from '@svc/artifacts/grants/effective-grants.ts';
 import { loadEnvironment } from '@svc/artifacts/manifest/env-file.ts';
 import { type CapsuleReach, reachOf } from '@svc/capsule/launch/capsule-reach.ts';
+import { folderName } from '@svc/capsule/launch/given-folder.ts';
 import { hostFacts } from '@svc/capsule/launch/launch-host.ts';
 import { loadManifest, type ScopeRequest } from '@svc/capsule/launch/scope-of-launch.ts';
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
@@ -84,6 +85,17 @@ export function reachRow({ hosts, variables, reads = [] }: CapsuleReach): Shown 
   const network = hosts.length === 0 ? 'no network' : hosts.join(', ');
   const given = variables.length === 0 ? 'no variables' : variables.join(', ');
   return say`${network} \u00B7 ${given}${reads.length === 0 ? '' : ` \u00B7 reads ${reads.join(', ')}`}`;
+}
+
+/** The folder that the capsule works in, for its first row. Without a grant the folder of its manifest stays out of its sight. */
+export function folderRow(
+  grant: ProjectGrant | null,
+  { manifest, project }: Pick<RunOptions, 'manifest' | 'project'>,
+  cwd: string,
+): Shown {
+  if (grant === null) return say`no folder: the manifest has no project`;
+  const place = grant.path === null ? resolve(cwd, project ?? '.') : resolve(cwd, dirname(manifest), grant.path);
+  return say`${folderName(place)} ${grant.write ? 'can be changed' : 'read only'}`;
 }
 
 /** The content of a manifest that is this user's, as its folder is. */

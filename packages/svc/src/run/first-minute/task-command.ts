@@ -134,7 +134,7 @@ async function start(
   if (hasManifest(options, context)) {
     refuseFlags(options, usage);
     if (explains) return await explained(options, context);
-    const { believedManifest, reachRow } = await import('./found-manifest.ts');
+    const { believedManifest, folderRow, reachRow } = await import('./found-manifest.ts');
     const believed = async (): Promise<Partial<ScopeRequest>> => {
       if (isNamed) return {};
       const { text: manifestText } = await believedManifest(options, {
@@ -147,7 +147,7 @@ async function start(
     // A person who is asked has nothing to stop yet. A script gets the refusal in the form that it wants.
     const found = isWatched ? await believed() : null;
     const firstRows = (capsule: RunningCapsule): Shown =>
-      exactLine`svc ${version} \u00B7 ${capsule.name} ${capsule.version} (${options.manifest}) \u00B7 ${capsule.model} \u00B7 ${reachRow(reachOf(capsule.launch))}\n`;
+      exactLine`svc ${version} \u00B7 ${capsule.name} ${capsule.version} (${options.manifest}) \u00B7 ${capsule.model} \u00B7 ${folderRow(capsule.launch.grants.project, options, context.cwd)} \u00B7 ${reachRow(reachOf(capsule.launch))}\n`;
     const companion = text === undefined ? null : await companionOf({ context, isWatched, firstRows, adhoc: null });
     return await run(asked, context, usage, { companion, request: async () => found ?? (await believed()) });
   }
