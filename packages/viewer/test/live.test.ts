@@ -19,7 +19,12 @@ async function watching(
   capsule: RunningCapsule,
   more: Partial<StandInSession> = {},
   size: { readonly width?: number; readonly height?: number } = {},
-): Promise<{ readonly page: Page; readonly asked: Asked[]; readonly faults: string[] }> {
+): Promise<{
+  readonly page: Page;
+  readonly asked: Asked[];
+  readonly faults: readonly string[];
+  readonly foreign: readonly string[];
+}> {
   const asked: Asked[] = [];
   const rpc = ({ method, params }: Asked): Readonly<Record<string, unknown>> => {
     asked.push({ method, params });
@@ -28,9 +33,9 @@ async function watching(
   const { trace, now } = capsule;
   const server = await new StandInServer([{ id: 'ses_live', trace, now, rpc, ...more }]).listen();
   onTestFinished(() => server.close());
-  const { page, faults, close } = await openPage(server.url('ses_live', '&tab=conversation'), size);
+  const { page, faults, foreign, close } = await openPage(server.url('ses_live', '&tab=conversation'), size);
   onTestFinished(close);
-  return { page, asked, faults };
+  return { page, asked, faults, foreign };
 }
 
 describe.skipIf(chromiumPath === null)('a session that runs (skipped without Chromium)', { timeout: 60_000 }, () => {
@@ -83,6 +88,44 @@ describe.skipIf(chromiumPath === null)('a session that runs (skipped without Chr
       await page.locator('.timeline').waitFor();
     },
   );
+
+  it('draws hostile Markdown as text that is nothing else and asks nobody', async () => {
+    const text = [
+      '# <img src=x onerror=alert(1)>',
+      '[a](javascript:alert(1)) ![b](https://evil.example/x.png) <https://evil.example>',
+      '',
+      '| <script>alert(2)</script> | b |',
+      '|--|--|',
+      '| `<svg/onload=alert(3)>` | **<iframe src=//evil.example>** |',
+      '',
+      '[r]: https://evil.example/r',
+      '```html <base href=//evil.example>',
+      '<style>*{display:none}</style>\u202E',
+      '```',
+      '<a href=https://evil.example>c</a> <form action=//evil.example>',
+    ].join('\n');
+    const capsule = runningCapsule();
+    const now = (response: ServerResponse): void => {
+      const task = 'tsk_00000000000000000000000000000001';
+      const idle = { question: null, calls: [], thinking: false, retry: '', model: 'large-2' };
+      response.write(`${JSON.stringify({ ...idle, task, turn: 2, text })}\n`);
+    };
+    const { page, faults, foreign } = await watching(capsule, { now });
+    const drawn = page.locator('.live-turn .markdown');
+    await expect
+      .poll(() => drawn.locator('td').allTextContents())
+      .toEqual(['<script>alert(2)</script>', 'b', '<svg/onload=alert(3)>', '<iframe src=//evil.example>']);
+    expect(await drawn.locator('.heading').textContent()).toBe('<img src=x onerror=alert(1)>');
+    expect(await drawn.locator('pre').textContent()).toBe('<style>*{display:none}</style>U+202E');
+    await drawn.getByText('html <base href=//evil.example>').waitFor();
+    await drawn.getByText('[a](javascript:alert(1)) ![b](https://evil.example/x.png) <https://evil.example>').waitFor();
+    await drawn.getByText('[r]: https://evil.example/r').waitFor();
+    const strange = '#app :is(img, script, iframe, svg, math, object, style, a, link, form, base, meta)';
+    expect(await page.locator(strange).count()).toBe(0);
+    await page.keyboard.press('m');
+    await expect.poll(() => page.locator('.live-turn pre').textContent()).toBe(text.replace('\u202E', 'U+202E'));
+    expect([faults, foreign]).toEqual([[], []]);
+  });
 
   it('has its question answered, by exactly this answer to exactly this question', async () => {
     const capsule = runningCapsule();

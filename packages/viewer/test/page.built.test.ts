@@ -325,7 +325,7 @@ describe.skipIf(chromiumPath === null)('the page of a session (skipped without C
 
   it('shows a task as a conversation, with its answers and what its child did', async () => {
     const { page } = await opened('&tab=conversation');
-    await page.getByText('The loop leaves when `line` is undefined').first().waitFor();
+    await page.getByText('The loop leaves when line is undefined').first().waitFor();
     await page.locator('.call-head', { hasText: 'patch' }).first().click();
     await page.locator('.call-body .add').first().waitFor();
     await page.keyboard.press(']');
@@ -337,6 +337,23 @@ describe.skipIf(chromiumPath === null)('the page of a session (skipped without C
     // The texts for screen readers alone are below the part in sight: they must not make the page itself scroll.
     await page.locator('.nested .turn').last().scrollIntoViewIfNeeded();
     expect(await page.evaluate(() => document.querySelector('.top')?.getBoundingClientRect().top)).toBe(0);
+  });
+
+  it('draws the Markdown of the model, or shows it as it is written, by a button and by a key', async () => {
+    const { page } = await opened('&tab=conversation');
+    await page
+      .locator('.markdown code', { hasText: /^rest$/ })
+      .first()
+      .waitFor();
+    await page.getByRole('button', { name: 'As written' }).click();
+    await page.locator('pre', { hasText: 'what stands in `rest` is lost' }).first().waitFor();
+    expect(await page.locator('.markdown').count()).toBe(0);
+    await page.keyboard.press('m');
+    await page
+      .locator('.markdown code', { hasText: /^rest$/ })
+      .first()
+      .waitFor();
+    expect(await page.getByRole('button', { name: 'As written' }).getAttribute('aria-pressed')).toBe('false');
   });
 
   it('shows the result once where it was the last message', async () => {
@@ -516,7 +533,7 @@ describe.skipIf(chromiumPath === null)('the page of a session (skipped without C
     writeFileSync(file, documentOf({ kind: 'exported', elements: await elementsOf(made) }).html);
     const { page, faults, foreign, close } = await openPage(`${pathToFileURL(file).href}#tab=conversation`);
     onTestFinished(close);
-    await page.getByText('The loop leaves when `line` is undefined').first().waitFor();
+    await page.getByText('The loop leaves when line is undefined').first().waitFor();
     await page.keyboard.press('5');
     await page.getByText('This file holds one session.').waitFor();
     expect([faults, foreign]).toEqual([[], []]);

@@ -12,6 +12,7 @@ import { View } from '../store/view.ts';
 import { count, counted, duration } from '../text/words.ts';
 import { CallCard } from './call-card.tsx';
 import { ChildConversation } from './child-conversation.tsx';
+import { howDrawn } from './drawn-markdown.tsx';
 import { LiveTurn } from './live-turn.tsx';
 import { loaded, useDetail, useLoading } from './loading.tsx';
 import { dotOf } from './sessions-list.tsx';
@@ -279,7 +280,7 @@ function Result({
   return (
     <article class="result">
       <h2>Result</h2>
-      <TextBlock text={result.value} kind="prose" />
+      <TextBlock text={result.value} kind="prose" draw={howDrawn()} />
     </article>
   );
 }

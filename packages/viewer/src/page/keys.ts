@@ -1,6 +1,7 @@
 /** What keys do anywhere in the page of a session. */
 
 import { tabs, type View } from '../store/view.ts';
+import { isDrawn } from './drawn-markdown.tsx';
 import { pan, zoom } from './timeline.tsx';
 import { placeOf, stepsId } from './steps.tsx';
 import { moved } from './virtual-list.tsx';
@@ -14,6 +15,7 @@ export const keyList: readonly (readonly [keys: string, what: string])[] = [
   ['e', 'failed steps only'],
   ['[ ]', 'previous task, next task'],
   ['1 – 5', 'tabs'],
+  ['m', 'Markdown of the model drawn, or as it is written'],
   ['+ − 0', 'zoom in, out, all of the session'],
   ['Shift ← →', 'earlier, later'],
   ['?', 'this list'],
@@ -53,6 +55,8 @@ function actionOf(key: string, isShift: boolean, view: View): (() => void) | nul
         view.onlyFailed.value = view.tab.value !== 'steps' || !view.onlyFailed.value;
         view.tab.value = 'steps';
       };
+    case 'm':
+      return () => void (isDrawn.value = !isDrawn.value);
     case '[':
       return () => nextTask(view, -1);
     case ']':

@@ -8,7 +8,8 @@ import type { Task } from '../store/session.ts';
 import type { View } from '../store/view.ts';
 import { now } from '../text/page-clock.ts';
 import { duration } from '../text/words.ts';
-import { theirs } from './theirs.tsx';
+import { howDrawn } from './drawn-markdown.tsx';
+import { TextBlock, theirs } from './theirs.tsx';
 
 interface LiveTurnProps {
   readonly task: Task;
@@ -31,9 +32,11 @@ export function LiveTurn({ task, view, lastTurn }: LiveTurnProps): JSX.Element |
       </p>
       {live.retry !== '' && <p class="note">Asked again: {theirs(live.retry)}</p>}
       {live.text !== '' && (
-        <pre class={`block prose ${live.thinking ? 'thinking' : ''}`} dir="auto">
-          {theirs(live.text)}
-        </pre>
+        <TextBlock
+          text={{ kind: 'text', text: live.text, more: 0 }}
+          kind={`prose ${live.thinking ? 'thinking' : ''}`}
+          draw={live.thinking ? undefined : howDrawn()}
+        />
       )}
       {live.calls.length > 0 && (
         <div class="calls">

@@ -3,6 +3,7 @@
 import type { JSX } from 'preact';
 
 import type { StepDetail } from '@svc/protocol/viewed-session.ts';
+import { howDrawn } from './drawn-markdown.tsx';
 import { Diff, TextBlock } from './theirs.tsx';
 
 export function StepTexts({ detail }: { readonly detail: StepDetail }): JSX.Element {
@@ -47,7 +48,11 @@ export function Parts({
       {detail.parts.map(({ kind, text }) => (
         <>
           {!isBare && <h3>{partLabels[kind]}</h3>}
-          <TextBlock text={text} kind={kind === 'text' || kind === 'answer' ? 'prose' : kind} />
+          <TextBlock
+            text={text}
+            kind={kind === 'text' || kind === 'answer' ? 'prose' : kind}
+            draw={kind === 'text' ? howDrawn() : undefined}
+          />
         </>
       ))}
     </>

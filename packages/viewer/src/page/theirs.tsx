@@ -24,7 +24,16 @@ export function Theirs({ text }: { readonly text: string }): JSX.Element {
 const [firstCharacters, firstLines, moreCharacters] = [12_000, 300, 120_000];
 
 /** A long text of others, a part at a time. */
-export function TextBlock({ text, kind = '' }: { readonly text: ShownText; readonly kind?: string }): JSX.Element {
+export function TextBlock({
+  text,
+  kind = '',
+  draw,
+}: {
+  readonly text: ShownText;
+  readonly kind?: string;
+  /** Shows the part of a text in another way than as it is. */
+  readonly draw?: ((text: string) => JSX.Element) | undefined;
+}): JSX.Element {
   const [limit, setLimit] = useState(0);
   if (text.kind === 'none') return <p class="note">{text.why}</p>;
   if (text.text === '') return <p class="note">Empty.</p>;
@@ -32,9 +41,13 @@ export function TextBlock({ text, kind = '' }: { readonly text: ShownText; reado
   const rest = text.text.length - end;
   return (
     <>
-      <pre class={`block ${kind}`} dir="auto">
-        {theirs(text.text.slice(0, end))}
-      </pre>
+      {draw === undefined ? (
+        <pre class={`block ${kind}`} dir="auto">
+          {theirs(text.text.slice(0, end))}
+        </pre>
+      ) : (
+        draw(text.text.slice(0, end))
+      )}
       {rest > 0 && (
         <button class="more" onClick={() => setLimit(end + moreCharacters)}>
           Show more, {count(rest)} characters are left

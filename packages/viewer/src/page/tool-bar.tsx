@@ -4,6 +4,7 @@ import type { JSX, TargetedKeyboardEvent } from 'preact';
 
 import { type Tab, tabs, type View } from '../store/view.ts';
 import { counted } from '../text/words.ts';
+import { MarkdownSwitch } from './drawn-markdown.tsx';
 import { theirs } from './theirs.tsx';
 
 const words: Readonly<Record<Tab, string>> = {
@@ -37,6 +38,7 @@ export function ToolBar({ view }: { readonly view: View }): JSX.Element {
       <span class="spring" />
       {task !== undefined && <Only text={task.text} what="tasks" onClick={() => view.pickTask(onlyTask.value)} />}
       {onlyName.value !== '' && <Only text={onlyName.value} what="steps" onClick={() => void (onlyName.value = '')} />}
+      {tab.value === 'conversation' && <MarkdownSwitch />}
       {tab.value === 'steps' && (
         <>
           <button
