@@ -55,7 +55,7 @@ describe('the Markdown of a model', () => {
     ['```', [{ kind: 'code', about: '', text: '' }]],
     ['~~~~\n```\n~~~\n~~~~', [{ kind: 'code', about: '', text: '```\n~~~' }]],
     ['', []],
-  ])('is read so: %j', (text, blocks) => {
+  ])('has these parts where it is %j', (text, blocks) => {
     expect(blocksOf(text)).toEqual(blocks);
   });
 
