@@ -252,6 +252,8 @@ export class A2aCapsule {
 export class EventReader {
   readonly response: Response;
   readonly events: Json[] = [];
+  /** The bytes of the stream as text. */
+  text = '';
   /** Settles when the stream has ended, well or not. */
   readonly ended: Promise<void>;
   #isOver = false;
@@ -270,10 +272,12 @@ export class EventReader {
   }
 
   async #read(parser: ReturnType<typeof createParser>): Promise<void> {
-    const text = new TextDecoder();
+    const decoder = new TextDecoder();
     try {
       for await (const chunk of this.response.body ?? []) {
-        parser.feed(text.decode(chunk as Uint8Array, { stream: true }));
+        const text = decoder.decode(chunk as Uint8Array, { stream: true });
+        this.text += text;
+        parser.feed(text);
         this.#tell();
       }
     } catch {

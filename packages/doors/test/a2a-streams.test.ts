@@ -63,6 +63,16 @@ describe('a stream of a task', () => {
     expect(chunks.every((chunk) => chunk.isWellFormed())).toBe(true);
   });
 
+  it('has no line end of Unicode as it is, which a client that splits as Python does takes for the end of a line', async () => {
+    const text = 'one\u0085two\u2028three\u2029four';
+    const capsule = (await open({ turns: [says(text)] })).run();
+    const stream = await capsule.stream('SendStreamingMessage', userMessage(text));
+    await stream.whole();
+    expect(stream.text).not.toMatch(/[\u0085\u2028\u2029]/);
+    expect(stream.lines).toContain(`response !${text}`);
+    expect(stream.events[0]?.['task'].history[0].parts[0].text).toBe(text);
+  });
+
   it('shows what a turn said before it called a tool as a message, and of the call only what is no output', async () => {
     const capsule = (
       await open({

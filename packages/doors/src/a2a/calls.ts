@@ -20,6 +20,7 @@ import { a2aVersion } from './card.ts';
 import { deliver, type Delivered, type Delivery, prepared, taskBefore, visible } from './deliver.ts';
 import { A2aFault, faultOf } from './errors.ts';
 import { deliveredTask, isUnary, pushed, sendMessage, unaryMethods } from './methods.ts';
+import { eventJson } from './objects.ts';
 import { parseSend, parseTaskRequest, type SendRequest } from './params.ts';
 import type { PushConfigs } from './push/push-configs.ts';
 import type { PushRequest } from './push/push-params.ts';
@@ -175,7 +176,7 @@ export class A2aCalls {
       const task = deliveredTask(delivery, { historyLength: null, artifacts: true }, this.#core);
       return {
         onOpen: (stream) => {
-          stream.begin(JSON.stringify({ task }));
+          stream.begin(eventJson({ task }));
           stream.end();
         },
         onGone: () => {},

@@ -97,3 +97,14 @@ export function callMetadata(call: DispatchedCall): Json {
   const { toolName: tool, callId, isError, durationMs, exitCode, truncated } = call;
   return { [callExtension]: { tool, callId, isError, durationMs, exitCode, truncated } };
 }
+
+/**
+ * The JSON of an event of a stream. It has the three line ends that only Unicode knows as escapes: the official Python client takes them for
+ * the end of a line of the stream.
+ */
+export function eventJson(event: Readonly<Record<string, unknown>>): string {
+  return JSON.stringify(event).replaceAll(
+    /[\u0085\u2028\u2029]/g,
+    (end) => `\\u${end.charCodeAt(0).toString(16).padStart(4, '0')}`,
+  );
+}

@@ -7,6 +7,7 @@ import { FanOut, type FanOutSink } from '../core/fan-out.ts';
 import {
   artifactUpdate,
   callMetadata,
+  eventJson,
   inputTimeoutExtension,
   responseId,
   statusUpdate,
@@ -33,7 +34,7 @@ export class TaskStream {
 
   /** Returns the task as it is now, with which a stream begins. A sink that joins in this turn of the event loop misses nothing that follows. */
   snapshot(): string {
-    return JSON.stringify({ task: taskObject(this.#record, { historyLength: null, artifacts: true }) });
+    return eventJson({ task: taskObject(this.#record, { historyLength: null, artifacts: true }) });
   }
 
   /** Adds a stream. With `untilQuestion` it ends when the task is done or asks, as the stream of a message does (A2A 1.0, 11.7). Without, it goes on to the end of the task. */
@@ -114,6 +115,6 @@ export class TaskStream {
   }
 
   #push(event: Readonly<Record<string, unknown>>): void {
-    this.#fanOut.push(JSON.stringify(event));
+    this.#fanOut.push(eventJson(event));
   }
 }
