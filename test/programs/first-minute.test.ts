@@ -218,6 +218,18 @@ describe('svc "task" in a folder without a manifest', () => {
     expect(minute.model?.requests).toEqual([]);
   });
 
+  it('sums up before the context is full that --context names', async () => {
+    const minute = fresh();
+    minute.write({ 'long.txt': 'line of a long file\n'.repeat(1500) });
+    await minute.plays(calls('svc-tool-editor', { command: 'read', path: 'project/long.txt' }));
+    expect(await minute.svc(['--context', '6000', 'read it'])).toMatchObject({ code: 0, stdout: 'Done.\n' });
+    const [result = ''] = minute.results;
+    expect(result).toContain('line of a long file');
+    expect(result.length).toBeLessThan(4000);
+    expect(minute.ofSession('trace.jsonl')).toContain('"compaction"');
+    expect(await minute.svc(['--context', '100', 'read it'])).toMatchObject({ code: 2 });
+  });
+
   it('does not read .env, whatever it holds', async () => {
     const minute = fresh();
     minute.write({ '.env': 'SVC_MODEL=http://127.0.0.1:9/x\nOPENAI_API_KEY=sk-folder\n' });

@@ -35,15 +35,19 @@ export const adhocName = 'task';
 const maxTurns = 60;
 export const editor = 'svc-tool-editor';
 
+interface CapsuleParts {
+  readonly model: Omit<ChosenModel, 'from'>;
+  readonly grants: TaskGrants;
+  readonly isChat?: boolean;
+  /** What the model takes at once; null where nobody knows, and then nothing is summed up. */
+  readonly contextTokens?: number | null;
+}
+
 /** The manifest as text, with a comment for a person who makes a capsule of it. */
 export function capsuleText(
   name: string,
   comment: readonly string[],
-  {
-    model,
-    grants,
-    isChat = false,
-  }: { readonly model: Omit<ChosenModel, 'from'>; readonly grants: TaskGrants; readonly isChat?: boolean },
+  { model, grants, isChat = false, contextTokens = null }: CapsuleParts,
 ): string {
   const { driver, endpoint, keyVariable, isInsecure = false } = model;
   const lines = [
@@ -56,6 +60,7 @@ export function capsuleText(
       ? []
       : [`  - { name: ${editor}, version: ${bundledVersion}${ofEditor[grants.editor].entry}`]),
     ...(grants.servers ?? []).map(serverEntry),
+    ...(contextTokens === null ? [] : [`  - { name: svc-hook-compact, version: ${bundledVersion}, runtime: hook }`]),
     'inference:',
     `  model: ${json(model.model)}`,
     `  endpoint: ${json(endpoint)}`,
@@ -63,6 +68,9 @@ export function capsuleText(
     ...(keyVariable === null ? [] : [`  api_key: \${${keyVariable}}    # the variable; the key itself is in no file`]),
     `  driver: { artifact: ${driver} }`,
     `  max_turns: ${maxTurns}`,
+    ...(contextTokens === null
+      ? []
+      : [`  context: { max_tokens: ${contextTokens} }`, '  compaction: { threshold: 0.85 }    # before it is full']),
     '  system_prompt: |',
     ...[...(isChat ? conversation : oneTask), '', ...systemPrompt(grants)].map((line) =>
       line === '' ? '' : `    ${line}`,

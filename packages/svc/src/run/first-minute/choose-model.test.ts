@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest';
 
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import { chooseModel, type ChosenModel } from './choose-model.ts';
+import { knownContext } from './providers.ts';
 
 interface Given {
   readonly flag?: string;
@@ -145,6 +146,14 @@ describe('the model of a task without a manifest', () => {
       ...anthropic,
       endpoint: 'https://gateway.example/claude',
     });
+  });
+
+  it('has a known context only where its own provider serves it', () => {
+    const at = (endpoint: string, model: string): number | null => knownContext({ endpoint, model });
+    expect(at('https://api.anthropic.com', 'claude-sonnet-4-5')).toBe(200_000);
+    expect(at('https://api.openai.com', 'gpt-5-mini')).toBe(272_000);
+    expect(at('https://api.openai.com', 'other')).toBeNull();
+    expect(at('http://localhost:11434', 'gpt-5')).toBeNull();
   });
 
   it('has an address with http in a private network only with --insecure-http', async () => {

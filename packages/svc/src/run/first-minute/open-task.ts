@@ -25,6 +25,7 @@ import { exactLine, joined, say, type Shown } from '@svc/terminal/screen/shown.t
 import { askOllama } from './ask-ollama.ts';
 import { adhocName, capsuleText, type TaskGrants } from './capsule-text.ts';
 import { chooseModel, type ChosenModel } from './choose-model.ts';
+import { knownContext } from './providers.ts';
 import { strangerAt } from './listener-owner.ts';
 import type { NamedServer } from './named-servers.ts';
 import { RefusedThings } from './refused-things.ts';
@@ -35,6 +36,8 @@ export interface TaskFlags {
   readonly model?: string;
   readonly keyEnv?: string;
   readonly insecureHttp?: boolean;
+  /** The tokens that the model takes at once. */
+  readonly context?: number;
   readonly write?: boolean;
   readonly writeGit?: boolean;
   readonly allow?: readonly string[];
@@ -102,7 +105,12 @@ export async function openTask(
   const granted = grantsOf(flags, achieved, { searchPath: env['PATH'] ?? '', git, cwd });
   const grants = { ...granted, servers: await serversOf(flags, granted, { root, env, isReport }) };
   const folder = folderName(path);
-  const text = capsuleText(adhocName, keptComment(path, writable), { model, grants, isChat: flags.isChat === true });
+  const text = capsuleText(adhocName, keptComment(path, writable), {
+    model,
+    grants,
+    isChat: flags.isChat === true,
+    contextTokens: flags.context ?? (flags.isChat === true ? knownContext(model) : null),
+  });
   const refused = new RefusedThings({ grants, searchPath: env['PATH'] ?? '', folder });
   return {
     // A folder that is only looked at must not choose what is read of it: no `.env`.

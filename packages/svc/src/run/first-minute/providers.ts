@@ -58,3 +58,21 @@ export function providerAt(endpoint: string, env: Variables): Provider | null {
   const provider = providers.find((each) => each.endpoint === origin) ?? null;
   return provider !== null && otherAddress(provider, env) === null ? provider : null;
 }
+
+/** Models whose providers say what they take at once, in tokens. */
+const contexts: readonly (readonly [RegExp, number])[] = [
+  [/^claude-/, 200_000],
+  [/^gpt-5/, 272_000],
+];
+
+/** The tokens that a model takes at once, where its own provider serves it; null for any other, which may take far less. */
+export function knownContext({
+  model,
+  endpoint,
+}: {
+  readonly model: string;
+  readonly endpoint: string;
+}): number | null {
+  if (!providers.some((provider) => provider.endpoint === endpoint)) return null;
+  return contexts.find(([names]) => names.test(model))?.[1] ?? null;
+}

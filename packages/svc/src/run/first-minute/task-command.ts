@@ -54,7 +54,7 @@ type Talk = (flags: TaskFlags, context: CommandContext) => Promise<number>;
 
 /** Options that mean in a chat what they mean for a task. */
 const ofChat: ReadonlySet<string> = new Set(
-  'model keyEnv insecureHttp write writeGit allow net env mcp hostRead containment offline'.split(' '),
+  'model keyEnv insecureHttp context write writeGit allow net env mcp hostRead containment offline'.split(' '),
 );
 
 /** Returns null where the command line has an option that only a task takes. */
@@ -74,6 +74,7 @@ export function withTaskFlags(command: Command): Command {
     .option('--allow <commands>', 'commands that the task may run too, such as npm,node', names(commandShape))
     .option('--net <hosts>', 'hosts that its commands may reach', hosts)
     .option('--env <names>', 'variables that its commands are given', names(variableShape))
+    .option('--context <tokens>', 'what the model takes at once: earlier parts are summed up before it is full', tokens)
     .option('--mcp <command>', 'an MCP server whose tools the task may call, such as "npx -y <package> ."', aServer)
     .option('--host-read <paths>', 'folders of this machine that its commands may read, such as /opt/sdk', paths);
 }
@@ -90,12 +91,13 @@ export function isNamed(command: Command): boolean {
 
 /** The same on the command line of another `svc`. */
 export function taskFlagsAsGiven(flags: TaskFlags): readonly string[] {
-  const { model, keyEnv, insecureHttp, write, writeGit, allow, net, env, hostRead, mcp = [] } = flags;
+  const { model, keyEnv, insecureHttp, context, write, writeGit, allow, net, env, hostRead, mcp = [] } = flags;
   const lists = { allow, net, env, 'host-read': hostRead };
   return [
     ...(model === undefined ? [] : ['--model', model]),
     ...(keyEnv === undefined ? [] : ['--key-env', keyEnv]),
     ...(insecureHttp === true ? ['--insecure-http'] : []),
+    ...(context === undefined ? [] : ['--context', String(context)]),
     ...(write === true ? ['--write'] : []),
     ...(writeGit === true ? ['--write-git'] : []),
     ...mcp.flatMap((words) => ['--mcp', words.map(shellWord).join(' ')]),
@@ -206,6 +208,7 @@ export function refuseFlags(
     'model',
     'keyEnv',
     'insecureHttp',
+    'context',
     'write',
     ...ofFolder,
     'allow',
@@ -228,6 +231,15 @@ function aServer(line: string, before: readonly (readonly string[])[] = []): rea
   if (typeof words === 'string') throw new InvalidArgumentError(words);
   if (before.length >= maxServers) throw new InvalidArgumentError(`a task has at most ${maxServers} servers`);
   return [...before, words];
+}
+
+/** The system prompt and the tools alone take some thousand. */
+const leastContext = 4000;
+
+function tokens(text: string): number {
+  const count = Number(text);
+  if (/^\d{1,9}$/.test(text) && count >= leastContext) return count;
+  throw new InvalidArgumentError(`it must be a whole number of at least ${leastContext}`);
 }
 
 /** As `splitWords` reads it again. */
