@@ -203,6 +203,7 @@ const cleaners: ReadonlySet<string> = new Set([
   'svc/src/program/help/help.ts',
   // Renderers that clean each text that they are given, and views that lay out what `InertText` has cleaned.
   'svc/src/shown/follow-stream.ts',
+  'svc/src/shown/recorded-code.ts',
   // Modes of the terminal, and no text.
   'terminal/src/keyboard/raw-terminal.ts',
   'svc/src/shown/session-view.ts',

@@ -109,9 +109,9 @@ describe.skipIf(skipped)('the view of svc run (skipped without python3)', () => 
     });
     const running = run(workspace, ['run']);
     expect(await running.ended).toBe(0);
-    const rows = running.terminal.rows.filter((row) => row.startsWith('│'));
-    const [, session = '', step = ''] = /^│ … the whole output: svc logs ([0-9a-f]{4}) (\d)$/.exec(rows[0] ?? '') ?? [];
-    expect(rows.slice(1)).toEqual(['│ 4997', '│ 4998', '│ 4999', '│ 5000', '│ done', '│ Counted.']);
+    const rows = running.terminal.rows.filter((row) => /^[│║]/.test(row));
+    const [, session = '', step = ''] = /^║ … the whole output: svc logs ([0-9a-f]{4}) (\d)$/.exec(rows[0] ?? '') ?? [];
+    expect(rows.slice(1)).toEqual(['║ 4997', '║ 4998', '║ 4999', '║ 5000', '║ done', '│ Counted.']);
     expect((await svc(workspace, ['logs', session, step])).stdout.slice(-10)).toBe('5000\ndone\n');
   });
 

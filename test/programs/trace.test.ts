@@ -232,7 +232,7 @@ describe('svc trace steps', () => {
     ]);
     const lines = (await trace('steps', '--json')).stdout.split('\n').slice(0, -1);
     expect(JSON.parse(lines[2] ?? '')).toMatchObject({ step: null, port: 'refused', name: 'curl', turn: 1 });
-    expect((await trace('show')).stdout).toContain('$ curl Three.  failed\n\u2502 there is no tool named "curl"\n');
+    expect((await trace('show')).stdout).toContain('$ curl Three.  failed\n\u2551 there is no tool named "curl"\n');
   });
 
   it('shows what stands before the damage, and where that is', async () => {
@@ -345,16 +345,25 @@ status: ok, 3 steps, capture content
 > Do the tests pass?
 \u2502 I run them.
 $ I run them.  exit 1    14.0 s
-\u2502 \u2026 4 lines more: svc trace show 4f1a#2
-\u2502 line 4
-\u2502 line 5
-\u2502 line 6
-\u2502 line 7
-\u2502 line 8
+\u2551 \u2026 4 lines more: svc trace show 4f1a#2
+\u2551 line 4
+\u2551 line 5
+\u2551 line 6
+\u2551 line 7
+\u2551 line 8
 \u2502 No.
 - done in 16.4 s \u00B7 2 turns \u00B7 2,584 tokens
 `);
     expect((await trace('show', '4f1a#2')).stdout).toContain('line 0\n');
+  });
+
+  it('gives the code of its answers without a gutter, the last block first', async () => {
+    begun('4f1a').model('One:\n\n```ts\n- done in 3 s\n  \u001B[31mx\n```\nTwo:\n\n~~~\nb\n', []);
+    expect(await trace('show', '--code')).toMatchObject({ code: 0, stdout: 'b\n', stderr: '' });
+    expect((await trace('show', '4f1a', '--code', '2')).stdout).toBe('- done in 3 s\n  \u001B[31mx\n');
+    expect((await trace('show', '4f1a', '--code', '3')).stderr).toBe(
+      `error[E-RUN-075]: the session ${id('4f1a')} has no block of code 3\nhint: they have those from 1, the last one, to 2\n`,
+    );
   });
 
   it('says of a task that was cut off where it stood', async () => {

@@ -100,8 +100,9 @@ export const journalCodes = {
       'An export is a zip archive that holds journal.jsonl and the long texts of the session, each in bodies/ under its hash, and nothing else. The message says what was found instead.',
   },
   'E-RUN-075': {
-    title: 'a session has no such step',
-    explanation: 'Steps have the numbers from 1 on in which svc trace steps lists them.',
+    title: 'a session has no such step or block of code',
+    explanation:
+      'Steps have the numbers from 1 on in which svc trace steps lists them. Blocks of code are counted from the last one back, which is 1.',
   },
   'E-RUN-076': {
     title: 'an imported session is there already',

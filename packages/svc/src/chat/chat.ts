@@ -17,9 +17,9 @@ import { type GivenMessage, messagesOfRunning } from '@svc/record/running/sessio
 import type { CommandContext } from '@svc/terminal/screen/command-context.ts';
 import { History } from '@svc/terminal/keyboard/history.ts';
 import { render, usesColor } from '@svc/terminal/screen/render-failure.ts';
-import { terminalOf } from '@svc/terminal/screen/terminal-kind.ts';
 import { inertLine } from '@svc/terminal/screen/inert-text.ts';
 import { say, type Shown } from '@svc/terminal/screen/shown.ts';
+import { plainFlag, plainHelp, shownPlainly } from '../command/plain-context.ts';
 import { believedManifest, type ReadManifest, reachOfManifest, reachRow } from '../run/first-minute/found-manifest.ts';
 import {
   hasManifest,
@@ -69,22 +69,16 @@ export function chatCommand(context: CommandContext): Command {
     .option('--no-env-file', 'do not read the .env file of the workspace')
     .option('--offline', 'never fetch an artifact')
     .option('--no-history', 'neither read nor keep what was typed')
-    .option('--plain', 'print plain lines and never redraw')
+    .option(plainFlag, plainHelp)
     .option('--send-token', sendTokenHelp)
     .action(async (wanted: string | undefined, options: ChatOptions, command: Command) => {
       if (wanted !== undefined || hasManifest(options, context))
         refuseFlags(options, (problem) => command.error(`error: ${problem}`));
       else if (options.trust !== undefined)
         command.error(`error: --trust goes with a manifest: ${options.manifest} is not here`);
-      const where = options.plain === true ? plainContext(context) : context;
+      const where = await shownPlainly(context, options.plain);
       process.exitCode = await chat(wanted, { ...options, isNamed: isNamed(command) }, where);
     });
-}
-
-function plainContext(context: CommandContext): CommandContext {
-  const env = { ...context.env, SVC_PLAIN: '1' };
-  const terminal = terminalOf(env);
-  return { ...context, env, stdout: context.stdout.on(terminal), stderr: context.stderr.on(terminal) };
 }
 
 /** Talks to the session that is named, or to one that is started; the exit code. */

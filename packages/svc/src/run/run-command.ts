@@ -10,6 +10,7 @@ import { isSessionId, type SessionId } from '@svc/protocol/ids.ts';
 import type { CommandContext } from '@svc/terminal/screen/command-context.ts';
 import { render } from '@svc/terminal/screen/render-failure.ts';
 import { jsonText, say, Shown } from '@svc/terminal/screen/shown.ts';
+import { plainFlag, plainHelp, shownPlainly } from '../command/plain-context.ts';
 import { run, scopeRequest, type UsageError } from './run.ts';
 import { asProjectOfParent, isGiven, isWholeNumber, type RunOptions, usualOptions } from './run-options.ts';
 
@@ -47,6 +48,7 @@ export function runCommand(context: CommandContext): Command {
     .option('--components', 'with --replay: run its components again too, with the recorded answers of their imports')
     .addOption(new Option('--capture <level>', 'what is recorded beside the trace').choices(captureLevels))
     .option('--explain-scope', 'print what the capsule would be granted and what contains it, and start nothing')
+    .option(plainFlag, plainHelp)
     .option('-v, --verbose', 'print the workdir, the manifest, the driver and the skills too')
     .option('--json', 'write one JSON line once the listener is up, and nothing else; of --explain-scope the report')
     .addOption(approvalOption())
@@ -57,6 +59,7 @@ export function runCommand(context: CommandContext): Command {
     .addOption(new Option('--for-chat', 'stay up for a conversation').hideHelp())
     .addOption(new Option('--stop-within <ms>', 'the time a stop may take').argParser(aWholeNumber).hideHelp())
     .action(async (options: RunOptions, command: Command) => {
+      const where = await shownPlainly(context, options.plain);
       if ((options.capsule === undefined) !== (options.capsuleVersion === undefined)) {
         command.error('error: --capsule and --capsule-version go together');
       }
@@ -72,12 +75,12 @@ export function runCommand(context: CommandContext): Command {
       const usage: UsageError = (problem) => command.error(`error: ${problem}`);
       const { print, output, timeout, maxTokens, maxCost } = options;
       const isScript = [print, output, timeout, maxTokens, maxCost].some((given) => given !== undefined);
-      if (isScript) process.exitCode = await run(options, context, usage);
+      if (isScript) process.exitCode = await run(options, where, usage);
       else if (options.replay !== undefined) {
         const { replay } = await import('./replay.ts');
-        process.exitCode = await replay(options.replay, options, context);
+        process.exitCode = await replay(options.replay, options, where);
       } else if (options.explainScope === true) await explain(options, context);
-      else process.exitCode = await run(options, context);
+      else process.exitCode = await run(options, where);
     });
 }
 

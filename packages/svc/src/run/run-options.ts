@@ -11,6 +11,7 @@ import { isSessionId, type SessionId } from '@svc/protocol/ids.ts';
 import type { ScriptOptions } from './script/script-run.ts';
 
 export interface RunOptions extends ScriptOptions {
+  readonly plain?: boolean;
   readonly workdir?: string;
   readonly project?: string;
   /** What the capsule that delegates has: the path, and the rest as JSON. */

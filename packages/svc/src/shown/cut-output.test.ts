@@ -43,42 +43,42 @@ describe('the row of a command with a long output', () => {
   it('has the last five lines below it that the command wrote, and says where all of them are', async () => {
     expect(
       await rowsAfter(wrote('3496\n3497\n'), wrote('98\n4999\n5000\n', 6000), wrote('done\n'), ended(counted)),
-    ).toEqual(['│ … the whole output: svc logs 4f1a 7', '│ …98', '│ 4999', '│ 5000', '│ done']);
+    ).toEqual(['║ … the whole output: svc logs 4f1a 7', '║ …98', '║ 4999', '║ 5000', '║ done']);
     const more = wrote('4997\n4998\n4999\n5000\ndone\nbye');
     expect(await rowsAfter(more, ended(counted))).toEqual([
-      '│ … the whole output: svc logs 4f1a 7',
-      '│ 4998',
-      '│ 4999',
-      '│ 5000',
-      '│ done',
-      '│ bye',
+      '║ … the whole output: svc logs 4f1a 7',
+      '║ 4998',
+      '║ 4999',
+      '║ 5000',
+      '║ done',
+      '║ bye',
     ]);
   });
 
   it('says how much is missing behind its lines where nobody has heard the end', async () => {
     expect(await rowsAfter(ended(counted))).toEqual([
-      '│ … 1 line more: /show 7',
-      '│ 3495',
-      '│ 3496',
-      '│ 3497',
-      '│ 3498',
-      '│ 3',
-      '│ … the end: svc logs 4f1a 7',
+      '║ … 1 line more: /show 7',
+      '║ 3495',
+      '║ 3496',
+      '║ 3497',
+      '║ 3498',
+      '║ 3',
+      '║ … the end: svc logs 4f1a 7',
     ]);
   });
 
   it('names no log that does not hold the output', async () => {
     const full = counted.replace('the whole is kept in logs/1-sh-stdout.log', 'logs/1-sh-stdout.log: no space left');
-    expect((await rowsAfter(ended(full))).at(-1)).toBe('│ … the end is not kept');
-    expect(await rowsAfter(wrote('done\n'), ended(full))).toEqual(['│ … the whole output is not kept', '│ done']);
+    expect((await rowsAfter(ended(full))).at(-1)).toBe('║ … the end is not kept');
+    expect(await rowsAfter(wrote('done\n'), ended(full))).toEqual(['║ … the whole output is not kept', '║ done']);
   });
 
   it('keeps what is said of the command itself', async () => {
     const limited = `${counted}\n[the limit of 64 processes was reached]`;
     expect(await rowsAfter(wrote('done\n'), ended(limited))).toEqual([
-      '│ … the whole output: svc logs 4f1a 7',
-      '│ done',
-      '│ [the limit of 64 processes was reached]',
+      '║ … the whole output: svc logs 4f1a 7',
+      '║ done',
+      '║ [the limit of 64 processes was reached]',
     ]);
   });
 
@@ -87,8 +87,8 @@ describe('the row of a command with a long output', () => {
     const event = ended(whole);
     if (event.kind !== 'result') throw new Error('no result');
     const result = { ...event.result, isCut: false };
-    expect(await rowsAfter(wrote('2\n'), { kind: 'result', result })).toEqual(['│ 1']);
-    expect(await rowsAfter({ kind: 'result', result }, ended(counted))).toContain('│ 3498');
+    expect(await rowsAfter(wrote('2\n'), { kind: 'result', result })).toEqual(['║ 1']);
+    expect(await rowsAfter({ kind: 'result', result }, ended(counted))).toContain('║ 3498');
   });
 });
 

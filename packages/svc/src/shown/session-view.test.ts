@@ -57,12 +57,12 @@ describe('SessionView', () => {
     const content = `command: npm test\nexit code: 2\nstdout:\n${lines}\nstderr: (empty)`;
     expect(await rowsAfter([result({ content, exitCode: 2, durationMs: 14_000, step: 8 })])).toEqual([
       '$ npm test                                                      exit 2    14.0 s',
-      '│ … 4 lines more: /show 8',
-      '│ line 5',
-      '│ line 6',
-      '│ line 7',
-      '│ line 8',
-      '│ line 9',
+      '║ … 4 lines more: /show 8',
+      '║ line 5',
+      '║ line 6',
+      '║ line 7',
+      '║ line 8',
+      '║ line 9',
     ]);
   });
 
@@ -72,7 +72,7 @@ describe('SessionView', () => {
     const text = Array.from({ length: 11 }, (_, index) => `${index + 1}`).join('\n');
     const said: SessionEvent = { kind: 'said', taskId: 'tsk_1', text, by: 'user', waiting: 0 };
     const rows = await rowsAfter([result({ content, step: 8 }), said]);
-    expect(rows[1]).toBe('│ … 1 line more: /show 8');
+    expect(rows[1]).toBe('║ … 1 line more: /show 8');
     expect(rows.at(-1)).toBe('  … 1 line more');
   });
 
@@ -81,11 +81,11 @@ describe('SessionView', () => {
     const shown = await rowsAfter([result({ name: 'svc-tool-editor', input, exitCode: null, content: 'patched' })]);
     expect(shown).toEqual([
       '~ src/a.ts                                                       +2 -1     12 ms',
-      '│   a',
-      '│ - b',
-      '│ + B',
-      '│ + B2',
-      '│   c',
+      '║   a',
+      '║ - b',
+      '║ + B',
+      '║ + B2',
+      '║   c',
     ]);
   });
 
@@ -107,9 +107,9 @@ describe('SessionView', () => {
     });
     expect(await rowsAfter([failed, refused])).toEqual([
       '✗ web http://a                                                  failed     12 ms',
-      '│ no route',
+      '║ no route',
       '✗ web                                                                    refused',
-      '│ not allowed',
+      '║ not allowed',
     ]);
   });
 
@@ -245,8 +245,8 @@ describe('SessionView', () => {
     const settled: SessionEvent = { kind: 'question-settled', ...question, end: 'answered', answer: 'Ann\n- done' };
     expect(await rowsAfter([settled, { ...settled, answer: null }])).toEqual([
       '- answered elsewhere:',
-      '│ Ann',
-      '│ - done',
+      '║ Ann',
+      '║ - done',
       '- answered elsewhere',
     ]);
   });
@@ -288,7 +288,7 @@ describe('SessionView', () => {
     view.show({ kind: 'text', taskId: 'tsk_1', text: ' returns.' });
     view.show({ kind: 'text-ended' });
     view.screen.flush();
-    expect(await shown.rows()).toEqual(['│ whole output', '│ of a call', '│ The loop returns.']);
+    expect(await shown.rows()).toEqual(['║ whole output', '║ of a call', '│ The loop returns.']);
   });
 
   it('shows the call that was cut off when its task was canceled', async () => {
@@ -330,7 +330,7 @@ describe('SessionView', () => {
       ],
       shown,
     );
-    const own = rows.filter((row) => !row.startsWith('│'));
+    const own = rows.filter((row) => !/^[│║]/.test(row));
     expect(own).toEqual(['* a status: ok', '? asked for:', expect.stringMatching(/^✗ x \$ rm \{"a":"> yes\\n\$ rm/)]);
     expect(shown.terminal.buffer.active.length).toBeGreaterThan(40);
   });

@@ -207,8 +207,7 @@ export class SessionView {
           say`? ${this.#status.hasQuestionOfOther ? `${event.taskId.slice(-8)} asks:` : 'asked for:'}`,
           'yellow',
         );
-        this.#transcript.quote('text', event.prompt);
-        return this.#transcript.endQuote();
+        return this.#transcript.asked(event.prompt);
       case 'question-settled':
         return this.#settled(event);
       case 'task-ended':

@@ -4,10 +4,10 @@ import type { Colors } from 'picocolors/types.js';
 
 import { redactHandles } from '@svc/kit/diagnostics/handle-id.ts';
 import type { Terminal } from '@svc/terminal/screen/output.ts';
+import { MarkdownRows } from '@svc/terminal/screen/markdown/markdown-rows.ts';
 import { QuotedRows } from '@svc/terminal/screen/quoted-rows.ts';
 import type { Screen } from '@svc/terminal/screen/screen.ts';
 import type { Shown } from '@svc/terminal/screen/shown.ts';
-import { MarkdownColours } from './markdown-colours.ts';
 
 /** Which text of a model is shown: its answer, or what it thinks. */
 export type QuoteKind = 'text' | 'thinking';
@@ -23,7 +23,8 @@ export class Transcript {
   readonly #screen: Screen;
   readonly #terminal: Terminal;
   readonly #dim: (text: string) => string;
-  readonly #colours: MarkdownColours;
+  /** Answers, drawn; null where they are shown as they were written. */
+  readonly #answers: MarkdownRows | null;
   #rows: QuotedRows;
   #quoted: QuoteKind | null = null;
   /** Pieces of the text that are not laid out yet: those of one frame are laid out together, where there are frames. */
@@ -31,12 +32,14 @@ export class Transcript {
   /** What the quoted rows have given of the row that is not whole. */
   #begun = '';
 
-  constructor(screen: Screen, terminal: Terminal, color: Pick<Colors, 'bold' | 'cyan' | 'dim'>) {
+  constructor(screen: Screen, terminal: Terminal, color: Colors) {
     this.#screen = screen;
     this.#terminal = terminal;
     this.#dim = color.dim;
-    this.#colours = new MarkdownColours(color, terminal.gutter);
-    this.#rows = this.#newRows();
+    const { gutter, hasUnicode, isPlain } = terminal;
+    const look = { gutter, hasUnicode, colours: color.isColorSupported ? color : null };
+    this.#answers = isPlain ? null : new MarkdownRows(look, () => screen.columns);
+    this.#rows = this.#newRows(gutter);
   }
 
   /** A row, or several, of `svc`; ends the text of others first. */
@@ -55,8 +58,18 @@ export class Transcript {
 
   /** The same of a whole text of others. */
   quoteBeside(text: string): void {
+    this.#whole(text, this.#terminal.asideGutter);
+  }
+
+  /** A whole text of the model that a person decides on: as it was written. */
+  asked(text: string): void {
+    this.endQuote();
+    this.#whole(text, this.#terminal.gutter);
+  }
+
+  #whole(text: string, gutter: string): void {
     this.layOut();
-    const rows = this.#newRows();
+    const rows = this.#newRows(gutter);
     const laid = rows.push(redactHandles(text)) + rows.end();
     if (laid !== '') this.#screen.append(laid.replace(/\n$/, '').split('\n'));
   }
@@ -70,7 +83,10 @@ export class Transcript {
   /** The next piece of a text of others. */
   quote(kind: QuoteKind, piece: string): void {
     if (piece === '') return;
-    if (this.#quoted !== kind) this.endQuote();
+    if (this.#quoted !== kind) {
+      this.endQuote();
+      this.#rows = this.#newRows(kind === 'text' ? this.#terminal.gutter : this.#terminal.asideGutter);
+    }
     this.#quoted = kind;
     this.#waiting += piece;
     if (!this.#screen.isLive || this.#waiting.length > maxWaiting) this.layOut();
@@ -81,19 +97,24 @@ export class Transcript {
     if (this.#waiting === '') return;
     const text = redactHandles(this.#waiting);
     this.#waiting = '';
-    this.#take(this.#rows.push(text));
+    if (this.#isDrawn) this.#screen.append(this.#answers?.push(text) ?? []);
+    else this.#take(this.#rows.push(text));
+  }
+
+  get #isDrawn(): boolean {
+    return this.#quoted === 'text' && this.#answers !== null;
   }
 
   /** The end of such a text, and of its last row. */
   endQuote(): void {
     if (this.#quoted === null) return;
     this.layOut();
-    this.#take(this.#rows.end());
+    if (this.#isDrawn) this.#screen.append(this.#answers?.end() ?? []);
+    else this.#take(this.#rows.end());
     this.#quoted = null;
-    this.#colours.end();
   }
 
-  /** A whole text of others, dimmed. */
+  /** A whole text of others that is no answer, behind a gutter of its own and dimmed. */
   aside(text: string): void {
     this.quote('thinking', text);
     this.endQuote();
@@ -101,12 +122,11 @@ export class Transcript {
 
   /** The row that is not whole yet, which its last word may make two; none between rows. */
   get openRows(): readonly string[] {
-    const { gutter, openGutter } = this.#terminal;
+    const { gutter, openGutter, asideGutter } = this.#terminal;
+    if (this.#quoted === 'text')
+      return (this.#answers ?? this.#rows).openRows.map((row) => openGutter + row.slice(gutter.length));
     const rows = this.#quoted === null ? [] : this.#rows.openRows;
-    return rows.map((row) => {
-      if (this.#quoted === 'thinking') return this.#dim(openGutter + row.slice(gutter.length));
-      return openGutter + this.#colours.open(row).slice(gutter.length);
-    });
+    return rows.map((row) => this.#dim(openGutter + row.slice(asideGutter.length)));
   }
 
   /** A row that others wrote, for the live rows; the line is one that is inert. */
@@ -116,7 +136,7 @@ export class Transcript {
 
   /** The width has changed: the row that is not whole is laid out anew, before more of it is laid out. */
   resized(): void {
-    if (this.#quoted === null) return;
+    if (this.#quoted === null || this.#isDrawn) return;
     this.#begun = '';
     this.#take(this.#rows.relaid());
   }
@@ -126,8 +146,9 @@ export class Transcript {
     return this.#terminal.hasUnicode ? row : inAscii(row);
   }
 
-  #newRows(): QuotedRows {
-    return new QuotedRows(this.#terminal, () => this.#screen.columns);
+  #newRows(gutter: string): QuotedRows {
+    const { hasControls } = this.#terminal;
+    return new QuotedRows({ hasControls, gutter }, () => this.#screen.columns);
   }
 
   #take(text: string): void {
@@ -138,7 +159,7 @@ export class Transcript {
     }
     const rows = (this.#begun + text.slice(0, feed)).split('\n');
     this.#begun = text.slice(feed + 1);
-    this.#screen.append(rows.map((row) => (this.#quoted === 'thinking' ? this.#dim(row) : this.#colours.whole(row))));
+    this.#screen.append(rows.map((row) => (this.#quoted === 'thinking' ? this.#dim(row) : row)));
   }
 }
 

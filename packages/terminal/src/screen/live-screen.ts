@@ -188,8 +188,8 @@ export class LiveScreen {
     const { columns } = this;
     const plain = plainOf(row);
     if (widthOf(plain) <= columns) return [row];
-    const gutter = this.#output.terminal?.gutter ?? '';
-    const start = gutter !== '' && plain.startsWith(gutter) ? gutter : hang;
+    const { gutter = '', asideGutter = '' } = this.#output.terminal ?? {};
+    const start = [gutter, asideGutter].find((each) => each !== '' && plain.startsWith(each)) ?? hang;
     if (columns <= start.length + 1) return [row];
     const rows: string[] = [];
     let begun = '';

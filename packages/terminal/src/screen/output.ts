@@ -16,6 +16,8 @@ export interface Terminal {
   readonly gutter: string;
   /** The same, and as wide, for a row below the transcript that may still change. */
   readonly openGutter: string;
+  /** That of everything but answers where both stand in one transcript: of what tools wrote and what a model thinks. */
+  readonly asideGutter: string;
   /** As many cells as any terminal of this locale gives the text at the most. */
   maxCellsOf(text: string): number;
   /** Rows of `svc` of so many columns: too long ones are continued behind blanks, none begins with the gutter. */

@@ -16,7 +16,9 @@ export function terminalOf(env: Environment): Terminal {
   const isPlain = isRead || !hasControls;
   const openGutter = isRead ? gutter : hasUnicode ? '\u250A ' : ': ';
   const sinksCursor = browserTerminals.has(env['TERM_PROGRAM'] ?? '');
-  const isGutter = (row: string): boolean => [gutter, openGutter].some((start) => row.startsWith(start.trimEnd()));
+  const asideGutter = isRead ? 'aside: ' : hasUnicode ? '\u2551 ' : '|| ';
+  const gutters = [gutter, openGutter, asideGutter];
+  const isGutter = (row: string): boolean => gutters.some((start) => row.startsWith(start.trimEnd()));
   const wrapped = (text: string, columns: number): string =>
     text
       .split('\n')
@@ -24,7 +26,7 @@ export function terminalOf(env: Environment): Terminal {
       .join('\n');
   const drawsWide = eastAsian.test(locale);
   const maxCellsOf = (text: string): number => maxCells(text, drawsWide);
-  return { hasControls, hasUnicode, isPlain, sinksCursor, gutter, openGutter, wrapped, maxCellsOf };
+  return { hasControls, hasUnicode, isPlain, sinksCursor, gutter, openGutter, asideGutter, wrapped, maxCellsOf };
 }
 
 /** Those made of xterm.js; in one of tmux, that is what draws. */

@@ -18,6 +18,8 @@ import { usesColor } from '@svc/terminal/screen/render-failure.ts';
 import { jsonLine, say, type Shown } from '@svc/terminal/screen/shown.ts';
 import { writePaged } from '@svc/terminal/screen/pager.ts';
 import { manifestFlag, manifestHelp, sessionHelp, withJournal } from '../../command/session-arguments.ts';
+import { plainFlag, plainHelp, shownPlainly } from '../../command/plain-context.ts';
+import { bareCode, recordedCode } from '../../shown/recorded-code.ts';
 import { recordedTranscript } from '../../shown/recorded-transcript.ts';
 import { addressOf } from './step-address.ts';
 import { StepView } from './step-view.ts';
@@ -27,6 +29,8 @@ interface ShowOptions extends WorkspaceOption {
   readonly setup?: boolean;
   readonly grants?: boolean;
   readonly json?: boolean;
+  readonly code?: string | true;
+  readonly plain?: boolean;
 }
 
 /** How many steps are looked through for the request that one extends. */
@@ -42,13 +46,17 @@ export function showCommand(context: CommandContext): Command {
     .option('--setup', 'what the session began with: manifest, prompt, tools, grants, hooks, settings')
     .option('--grants', 'what the session was granted')
     .option('--json', 'write one JSON object, texts included')
+    .option('--code [n]', 'a block of code of its answers alone, to be copied: the last one, or number n from the end')
+    .option(plainFlag, plainHelp)
     .action(async (first: string | undefined, second: string | undefined, options: ShowOptions) => {
       const { session, step } = addressOf(first, second);
+      const where = await shownPlainly(context, options.plain);
       await withJournal(context, session, options, (journal) => {
-        if (step !== null) showStep(journal, stepOf(journal, step), { options, context });
+        if (options.code !== undefined) showCode(journal, options.code, context);
+        else if (step !== null) showStep(journal, stepOf(journal, step), { options, context });
         else if (options.json === true) context.stdout.write(jsonLine(sessionWithTexts(journal)));
         else if (options.setup === true || options.grants === true) showSetup(journal, options, context);
-        else showTranscript(journal, context);
+        else showTranscript(journal, where);
       });
     });
 }
@@ -152,4 +160,17 @@ function showTranscript(journal: OpenJournal, context: CommandContext): void {
   const head = pageOf(context.stdout).own(headOf(journal, damage !== null));
   writePaged(`${head}\n${rows.map((row) => `${row}\n`).join('')}`, context);
   if (damage !== null) throw damaged(damage);
+}
+
+/** Throws `E-RUN-075` for a block that is not there. */
+function showCode({ reader, session }: OpenJournal, wanted: string | true, { stdout }: CommandContext): void {
+  const blocks = recordedCode(reader);
+  const number = wanted === true ? 1 : /^[1-9]\d{0,8}$/.test(wanted) ? Number(wanted) : 0;
+  const block = number === 0 ? undefined : blocks.at(-number);
+  if (block !== undefined) return void stdout.write(bareCode(block, stdout));
+  const hint =
+    blocks.length === 0 ? 'its answers have none' : `they have those from 1, the last one, to ${blocks.length}`;
+  throw new Diagnostic('E-RUN-075', `the session ${session} has no block of code ${wanted === true ? 1 : wanted}`, {
+    hint,
+  });
 }

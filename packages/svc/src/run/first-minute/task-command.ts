@@ -11,6 +11,7 @@ import { parseDestination } from '@svc/kit/net/network-destination.ts';
 import { version } from '@svc/kit/version.ts';
 import type { CommandContext } from '@svc/terminal/screen/command-context.ts';
 import { exactLine, type Shown } from '@svc/terminal/screen/shown.ts';
+import { shownPlainly } from '../../command/plain-context.ts';
 import { run, scopeRequest } from '../run.ts';
 import { explain, runCommand } from '../run-command.ts';
 import type { RunOptions } from '../run-options.ts';
@@ -40,8 +41,9 @@ export function taskCommand(context: CommandContext, talk: Talk): Command {
     .action(async (text: string | undefined, options: TaskOptions, command: Command) => {
       const usage = (problem: string): never => command.error(`error: ${problem}`);
       checkTask(text, options, usage);
+      const where = await shownPlainly(context, options.plain);
       process.exitCode = await start(text, options, {
-        context,
+        context: where,
         usage,
         isNamed: isNamed(command),
         talk: talkOf(command, talk),
