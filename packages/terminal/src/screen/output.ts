@@ -16,7 +16,7 @@ export interface Terminal {
   readonly gutter: string;
   /** The same, and as wide, for a row below the transcript that may still change. */
   readonly openGutter: string;
-  /** That of everything but answers where both stand in one transcript: of what tools wrote and what a model thinks. */
+  /** The gutter of what tools wrote and what a model thinks, where it stands beside answers. */
   readonly asideGutter: string;
   /** As many cells as any terminal of this locale gives the text at the most. */
   maxCellsOf(text: string): number;

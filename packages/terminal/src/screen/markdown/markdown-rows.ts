@@ -313,7 +313,7 @@ export class MarkdownRows {
     for (const { text } of this.#laid(this.#spansOf(block, true).spans, block)) this.#rows.push(text);
   }
 
-  /** Of a block that is longer than what may wait, marks that are still open are text, and the last row goes on. */
+  /** Ends the marks of a block that is longer than what may wait: those that are open are text. Its last row goes on. */
   #boundBlock(): void {
     const block = this.#block;
     if (block === null || block.source.length < maxHeld) return;
