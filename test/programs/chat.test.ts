@@ -204,7 +204,7 @@ describe.skipIf(skipped)('svc chat (skipped without python3)', () => {
     expect(rows).toContain('> paint it');
     expect(rows.slice(rows.indexOf('- answered elsewhere:')).slice(0, 2)).toEqual([
       '- answered elsewhere:',
-      '\u2502 dark blue',
+      '\u2551 dark blue',
     ]);
     expect(second.terminal.rows).toContain('> paint it');
     second.type('\u0004');
@@ -369,11 +369,11 @@ describe.skipIf(skipped)('svc chat (skipped without python3)', () => {
     const chat = terminal(workspace, ['chat']);
     await chat.shows(/^>$/);
     chat.type('count\r');
-    await chat.shows(/^\u2502 \u2026 15 lines more: \/show 1$/);
+    await chat.shows(/^\u2551 \u2026 15 lines more: \/show 1$/);
     await chat.shows(/^- done in /);
-    expect(chat.terminal.rows).not.toContain('\u2502 3');
+    expect(chat.terminal.rows).not.toContain('\u2551 3');
     chat.type('/show 1\r');
-    expect(await chat.shows(/^\u2502 3$/)).toContain('/show 1');
+    expect(await chat.shows(/^\u2551 3$/)).toContain('/show 1');
     chat.type('/diff\r');
     await chat.shows(/^no call has changed a file with the editor yet$/);
     chat.type('/save answer.md\r');
@@ -395,8 +395,8 @@ describe.skipIf(skipped)('svc chat (skipped without python3)', () => {
     await chat.shows(/^>$/);
     chat.type('count\r');
     const rows = await chat.shows(/^- done in /);
-    const at = rows.findIndex((row) => /^\u2502 \u2026 the whole output: svc logs [0-9a-f]{4} \d$/.test(row));
-    expect(rows.slice(at + 1, at + 6)).toEqual(['4997', '4998', '4999', '5000', 'done'].map((row) => `\u2502 ${row}`));
+    const at = rows.findIndex((row) => /^\u2551 \u2026 the whole output: svc logs [0-9a-f]{4} \d$/.test(row));
+    expect(rows.slice(at + 1, at + 6)).toEqual(['4997', '4998', '4999', '5000', 'done'].map((row) => `\u2551 ${row}`));
     chat.type('/show\r');
     await chat.shows(/^- the rest of the output: svc logs [0-9a-f]{4} \d$/);
   });

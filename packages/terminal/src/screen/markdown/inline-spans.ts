@@ -27,6 +27,8 @@ interface Inline {
 
 /** A piece of the text with how many styles begin before it; those of marks that belong together are not shown. */
 interface Piece {
+  /** Whether further text may join it. */
+  readonly isOpen: boolean;
   text: string;
   isCode: boolean;
   bold: number;
@@ -79,16 +81,23 @@ class InlineReader {
     for (let at = 0; at < this.#text.length;) {
       special.lastIndex = at;
       const next = special.exec(this.#text)?.index ?? this.#text.length;
-      if (next > at) this.#add(this.#text.slice(at, next));
+      if (next > at) this.#addText(this.#text.slice(at, next));
       at = next < this.#text.length ? this.#takeSpecial(next) : next;
     }
     return this.#result();
   }
 
   #add(text: string, isCode = false): Piece {
-    const piece = { text, isCode, bold: 0, italic: 0 };
+    const piece = { isOpen: false, text, isCode, bold: 0, italic: 0 };
     this.#pieces.push(piece);
     return piece;
+  }
+
+  /** Text that stays text. */
+  #addText(text: string): void {
+    const last = this.#pieces.at(-1);
+    if (last?.isOpen === true) last.text += text;
+    else this.#pieces.push({ isOpen: true, text, isCode: false, bold: 0, italic: 0 });
   }
 
   /** Returns where to go on. */
@@ -97,8 +106,8 @@ class InlineReader {
     if (text[at] === '\\') {
       const isLast = at + 1 === text.length;
       const isEscape = escapable.test(text[at + 1] ?? '');
-      const piece = this.#add(isEscape ? text.slice(at + 1, at + 2) : '\\');
-      if (isLast && !this.#isEnded) this.#unsure ??= piece;
+      if (isLast && !this.#isEnded) this.#unsure ??= this.#add('\\');
+      else this.#addText(isEscape ? text.slice(at + 1, at + 2) : '\\');
       return at + (isEscape ? 2 : 1);
     }
     let end = at + 1;
@@ -111,8 +120,9 @@ class InlineReader {
     while ((places.at(-1) ?? Infinity) < end) places.pop();
     const close = places.at(-1);
     if (close === undefined) {
-      const piece = this.#add(this.#text.slice(at, end));
-      if (!this.#isEnded) this.#unsure ??= piece;
+      const ticks = this.#text.slice(at, end);
+      if (this.#isEnded || this.#unsure !== null) this.#addText(ticks);
+      else this.#unsure = this.#add(ticks);
       return end;
     }
     const inner = this.#text.slice(end, close);
@@ -126,19 +136,20 @@ class InlineReader {
   #takeStars(at: number, end: number): number {
     const before = this.#text.slice(Math.max(0, at - 2), at);
     const after = this.#text.slice(end, end + 2);
-    const isSure = this.#isEnded || end < this.#text.length;
     let length = end - at;
-    const [afterBlank, beforeBlank] = [/\s$|^$/.test(before), /^\s|^$/.test(after)];
-    const isInWord = length === 1 && wordEnd.test(before) && wordStart.test(after);
-    if (length <= 3 && !isInWord && !afterBlank) length -= this.#close(length);
-    if (length === 0) {
-      if (!isSure) this.#unsure ??= this.#add('');
+    if (end === this.#text.length && !this.#isEnded) {
+      // The run may grow, and what follows decides whether it ends something.
+      const piece = this.#add('*'.repeat(length));
+      this.#unsure ??= piece;
       return end;
     }
-    const piece = this.#add('*'.repeat(length));
-    if (!isSure) this.#unsure ??= piece;
-    const opens = length <= 3 && !beforeBlank && !(length === 1 && wordEnd.test(before));
-    if (opens && this.#open.length < maxOpen) this.#open.push({ piece, length });
+    const [isAfterBlank, isBeforeBlank] = [/\s$|^$/.test(before), /^\s|^$/.test(after)];
+    const isInWord = length === 1 && wordEnd.test(before) && wordStart.test(after);
+    if (length <= 3 && !isInWord && !isAfterBlank) length -= this.#close(length);
+    if (length === 0) return end;
+    const opens = length <= 3 && !isBeforeBlank && !(length === 1 && wordEnd.test(before));
+    if (opens && this.#open.length < maxOpen) this.#open.push({ piece: this.#add('*'.repeat(length)), length });
+    else this.#addText('*'.repeat(length));
     return end;
   }
 

@@ -17,7 +17,7 @@ export interface MarkdownLook {
 const maxHeld = 4 * 1024;
 /** And so much of a table for the widths of its columns. */
 const maxTable = 64 * 1024;
-/** A paragraph is laid out with each piece up to this length, then each time that it has grown by an eighth. */
+/** A paragraph is laid out with each piece up to this length, then each time that it has grown by a quarter. */
 const eachPiece = 128;
 /** The end of what waits is shown below the transcript, in no more rows. */
 const maxOpen = 2 * 1024;
@@ -290,10 +290,10 @@ export class MarkdownRows {
     const block = this.#block;
     if (block === null) return;
     const { length } = block.source;
-    if (length > eachPiece && length < block.laidAt * 1.125) return;
+    if (length > eachPiece && length < block.laidAt * 1.25) return;
     block.laidAt = length;
     const { spans, settled } = this.#spansOf(block, false);
-    const rows = this.#laid(spans, block);
+    const rows = settled > block.given ? this.#laid(spans, block) : [];
     for (const [index, row] of rows.entries()) {
       const next = rows[index + 1];
       const isNextWhole = next !== undefined && (next.isLine || index + 2 < rows.length);
