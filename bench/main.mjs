@@ -27,6 +27,7 @@ import { jsonRpc } from './json-rpc.mjs';
 import { longConversation } from './long-conversation.mjs';
 import { longMessage } from './long-message.mjs';
 import { manyCapsules } from './many-capsules.mjs';
+import { murmurRows } from './murmur.mjs';
 import { oneTask } from './one-task.mjs';
 import { plots } from './plots.mjs';
 import { refereeCycles, refereeSpawn } from './referee-cycles.mjs';
@@ -76,6 +77,7 @@ const rows = [
   ...containedInSmall,
   ...sandboxCommands,
   containedSandlock,
+  ...murmurRows,
   ...streamRows,
   ...streamPeers,
   ...a2aRows,

@@ -19,18 +19,23 @@ export const pathWithSystem = `${environment.PATH}:/usr/sbin`;
 export async function installedVersion({ program, versionFlag, debianPackage }) {
   const there = await versionOf(program, versionFlag);
   if (there !== null) return there;
-  if (process.getuid?.() !== 0) throw new Error(`${program} is not installed, and only root may install it`);
+  await installDebianPackage(debianPackage);
+  const installed = await versionOf(program, versionFlag);
+  if (installed === null) throw new Error(`${program} was installed and is not there`);
+  return installed;
+}
+
+/** @param {string} name */
+export async function installDebianPackage(name) {
+  if (process.getuid?.() !== 0) throw new Error(`${name} is not installed, and only root may install it`);
   try {
-    await run('apt-get', ['install', '--yes', '--no-install-recommends', debianPackage], {
+    await run('apt-get', ['install', '--yes', '--no-install-recommends', name], {
       env: { ...process.env, DEBIAN_FRONTEND: 'noninteractive' },
     });
   } catch (error) {
     const said = error instanceof Error && 'stderr' in error ? String(error.stderr).trim() : '';
-    throw new Error(`${program} cannot be installed: ${said || String(error)}`, { cause: error });
+    throw new Error(`${name} cannot be installed: ${said || String(error)}`, { cause: error });
   }
-  const installed = await versionOf(program, versionFlag);
-  if (installed === null) throw new Error(`${program} was installed and is not there`);
-  return installed;
 }
 
 /**

@@ -10,6 +10,18 @@ import { promisify } from 'node:util';
 export const cacheFolder = join(process.env['XDG_CACHE_HOME'] ?? join(homedir(), '.cache'), 'svc-bench');
 
 /**
+ * Builds the programs of a crate, with the dependencies that it was released with.
+ * @param {{ crate: string, version: string, program: string }} wanted
+ * @returns {Promise<string>} The path of the program.
+ */
+export async function installCrate({ crate, version, program }) {
+  const root = join(cacheFolder, `${crate}-${version}`);
+  const path = join(root, 'bin', program);
+  if (!existsSync(path)) await run('cargo', ['install', crate, '--version', version, '--locked', '--root', root]);
+  return path;
+}
+
+/**
  * Installs packages and runs no script of theirs.
  * @param {readonly string[]} packages Each with its version; the first one gives the folder its name.
  * @returns {Promise<string>} The folder of the packages.

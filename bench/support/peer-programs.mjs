@@ -2,8 +2,10 @@
 // Lists whom rows are measured against, in which version, and who is left out.
 import { readFile } from 'node:fs/promises';
 
+import { murmurRows } from '../murmur.mjs';
 import { installBubblewrap } from './bubblewrap.mjs';
 import { installedVersion } from './debian-package.mjs';
+import { bringMurmur, murmurVersion } from './murmur.mjs';
 import { installPeers } from './peers.mjs';
 import { codex, sandboxRuntime, sandlock } from './sandboxes.mjs';
 
@@ -26,6 +28,13 @@ export const peers = [
     rows: ['registry-nginx', 'resource-1kb', 'resource-1mb', 'resource-100mb'],
     bring: () => installedVersion({ program: 'nginx', versionFlag: '-v', debianPackage: 'nginx-light' }),
   },
+  {
+    name: 'Murmur',
+    version: murmurVersion,
+    rows: murmurRows.map(({ name }) => name),
+    isHeavy: true,
+    bring: bringMurmur,
+  },
   ofSandbox(codex),
   ofSandbox(sandboxRuntime),
   ofSandbox(sandlock),
@@ -33,11 +42,6 @@ export const peers = [
 
 /** @type {readonly LeftOut[]} */
 export const leftOut = [
-  {
-    name: 'Murmur',
-    version: '0.8.0',
-    why: 'no row brings it: its crate is built for many minutes with libseccomp, and it runs no command where no control group of version 2 is delegated',
-  },
   {
     name: 'nono',
     version: '0.81.0',

@@ -26,12 +26,31 @@ export async function peakKilobytes(pid) {
  * @returns {Promise<number>} Kilobytes of 1024 bytes.
  */
 export async function anonymousKilobytes(pid) {
+  return await ofTree(pid, 'Pss_Anon');
+}
+
+/**
+ * What a process and all that it started have in memory; of what they share, with others too, the part of each.
+ * @param {number} pid
+ * @returns {Promise<number>} Kilobytes of 1024 bytes.
+ */
+export async function proportionalKilobytes(pid) {
+  return await ofTree(pid, 'Pss');
+}
+
+/**
+ * @param {number} pid
+ * @param {'Pss' | 'Pss_Anon'} what
+ * @returns {Promise<number>}
+ */
+async function ofTree(pid, what) {
   const maps = await readFile(`/proc/${pid}/smaps_rollup`, 'utf8');
   const threads = await readdir(`/proc/${pid}/task`);
   const lists = await Promise.all(threads.map((thread) => readFile(`/proc/${pid}/task/${thread}/children`, 'utf8')));
   const children = lists.flatMap((list) => list.split(' ').filter(Boolean).map(Number));
-  const below = await Promise.all(children.map(anonymousKilobytes));
-  return Number(/^Pss_Anon:\s+(\d+) kB$/m.exec(maps)?.[1]) + below.reduce((sum, each) => sum + each, 0);
+  const below = await Promise.all(children.map((child) => ofTree(child, what)));
+  const own = Number(new RegExp(`^${what}:\\s+(\\d+) kB$`, 'm').exec(maps)?.[1]);
+  return own + below.reduce((sum, each) => sum + each, 0);
 }
 
 /**

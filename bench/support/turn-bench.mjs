@@ -103,8 +103,8 @@ export class TurnBench {
     });
     /** @type {{ messages: { role: string, content: unknown }[] }} */
     const { messages } = JSON.parse(last);
-    const said = JSON.stringify(messages.findLast(({ role }) => role === 'tool')?.content);
-    if (said?.includes(answer) !== true) throw new Error(`a call of ${call.name} answered ${said}`);
+    const said = JSON.stringify(messages.findLast(({ role }) => role === 'tool') ?? null);
+    if (!said.includes(answer)) throw new Error(`a call of ${call.name} answered ${said}`);
     return { tookMs: median(took), cpuMs: ((await after) - (await before)) / (turns - uncounted) };
   }
 
