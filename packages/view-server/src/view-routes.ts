@@ -221,7 +221,8 @@ class SessionAnswers {
     file: LineFile | null,
     { session, query, follow }: { session: ViewedSession; query: string; follow: typeof followTrace },
   ): Reply {
-    if (file === null) throw notThere('The session has no such record.');
+    if (file === null)
+      throw notThere('The session has no such record: it ended before it began, or the record was removed.');
     const from = fromOf(query);
     if (from === null) {
       file.close();

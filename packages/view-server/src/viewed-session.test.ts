@@ -98,7 +98,9 @@ describe('the journal of a session', () => {
     journal.close();
     const looks = new SessionLooks();
     const notes = async (): Promise<readonly string[]> => (await viewedFacts(child(), { looks, readOnly: true })).notes;
-    expect(await notes()).toEqual(['There is no trace of the session.']);
+    expect(await notes()).toEqual([
+      'There is no trace of the session: it ended before it began, or the trace was removed.',
+    ]);
     const file = join(root, 'journal.jsonl');
     writeFileSync(file, readFileSync(file, 'utf8').replace('"name":"t30"', '"name":"t3"'));
     const [, note] = await notes();

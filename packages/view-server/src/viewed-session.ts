@@ -113,6 +113,8 @@ async function damageOf(reader: JournalReader): Promise<Damage | null> {
   return scan.damage;
 }
 
+const noTrace = 'There is no trace of the session: it ended before it began, or the trace was removed.';
+
 /** What a page receives of a session (docs/viewer.md "What the page asks"). */
 export async function viewedFacts(
   session: ViewedSession,
@@ -128,7 +130,7 @@ export async function viewedFacts(
     readOnly,
     capture: journal?.capture ?? 'none',
     has: { trace: look !== null, journal: journal !== null, files: session.workdir() !== null },
-    notes: [...(look?.notes ?? ['There is no trace of the session.']), ...(journal?.notes ?? []), ...session.notes()],
+    notes: [...(look?.notes ?? [noTrace]), ...(journal?.notes ?? []), ...session.notes()],
     notStopped: look?.notStopped ?? [],
     granted: look?.start == null ? null : grantedIn(look.start, journal?.manifest ?? ''),
   };

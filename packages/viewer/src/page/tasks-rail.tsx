@@ -38,7 +38,9 @@ export function TasksRail({ view }: { readonly view: View }): JSX.Element {
       </h2>
       {entries.length === 0 ? (
         <p class="empty small">
-          {view.session.whole.value === null ? 'No task yet.' : 'This session was given no task.'}
+          {view.session.whole.value !== null || view.session.lost.value !== ''
+            ? 'This session was given no task.'
+            : 'No task yet.'}
         </p>
       ) : (
         <div class="rail-scroll" ref={box} onScroll={({ currentTarget }) => setTop(currentTarget.scrollTop)}>
