@@ -89,6 +89,30 @@ describe('svc add', () => {
     });
   });
 
+  it('lists the folder of an artifact beside the project, which --manifest may name by its own folder', async () => {
+    await installed();
+    const before = manifestText();
+    mkdirSync(join(workspace.folder, '..', 'voice'));
+    writeFileSync(join(workspace.folder, '..', 'voice', 'svc.yaml'), 'name: voice\nversion: 0.2.0\nruntime: skill\n');
+    writeFileSync(join(workspace.folder, '..', 'voice', 'skill.md'), 'Be kind.\n');
+    expect(await run('add', '../voice', '--manifest', '.')).toMatchObject({ code: 0, stderr: '' });
+    const row = `  - { name: voice, version: 0.2.0, runtime: skill, source: "../voice" }\n`;
+    expect(manifestText()).toBe(before.replace('# how it speaks\n', `# how it speaks\n${row}`));
+    expect(locked()).toContain('voice@0.2.0');
+    for (const [folder, why] of [
+      ['../voice', 'the manifest lists voice already, and nothing was written'],
+      ['./', 'holds no artifact that can be listed: its svc.yaml is that of a capsule'],
+      ['../none', 'holds no artifact that can be listed: there is no svc.yaml in it'],
+    ] as const)
+      expect(await run('add', folder)).toMatchObject({
+        code: 1,
+        stderr: expect.stringMatching(new RegExp(`^error\\[E-ART-008\\]: .*${why}`)) as string,
+      });
+    expect((await run('install', 'voice')).stderr).toMatch(
+      /\nhint: svc add voice takes its newest version into svc\.yaml; or write /,
+    );
+  });
+
   it('takes the highest version, writes its range, and keeps every comment', async () => {
     const before = manifestText();
     const end = await run('add', 'style', '--json');

@@ -38,7 +38,8 @@ export function parseInstallTarget(argument: string): InstallTarget {
   }
   if (argument.startsWith(ociPrefix)) return { kind: 'oci', reference: parseOciReference(argument) };
   if (isPath(argument)) return { kind: 'path', path: argument };
-  return { kind: 'artifact', ref: parseArtifactRef(argument, installable) };
+  const bare = isArtifactName(argument) ? `svc add ${argument} takes its newest version into svc.yaml; or ` : '';
+  return { kind: 'artifact', ref: parseArtifactRef(argument, `${bare}${installable}`) };
 }
 
 /** A reference begins with a letter or digit and has an `@`. */

@@ -12,7 +12,8 @@ import type { ArtifactSource } from './installed-artifact.ts';
 import { bringRef, type BroughtRef, type InstallRequest, record } from './install.ts';
 import type { WantedArtifact } from './locate.ts';
 import type { CopyRule, StorePlaces } from './store-places.ts';
-import { addToLock, dropFromLock } from './lockfile.ts';
+import { addToLock, dropFromLock, readLock } from './lockfile.ts';
+import { lockedAs, resolveArtifacts } from './resolve.ts';
 import { refuseShadowed } from './taken-copies.ts';
 
 /** What becomes of one artifact of the project. */
@@ -71,10 +72,20 @@ export async function changeArtifacts(
     const edited = editArtifacts(manifestFile, readManifest(path), edits);
     const entries = request.entriesOf(edited);
     await record(brought, { ...request, entries }, addToLock);
+    await recordFolders(edits, { ...request, entries });
     await replaceFile(path, [Buffer.from(edited)], { mode: statSync(path).mode & 0o777 });
     await dropFromLock(manifestDir, ({ name, version }) => isStale(edits, entries, { name, version }));
   });
   return brought;
+}
+
+/** Adds new entries with `source` to a lock that is there; a run makes a missing one. */
+async function recordFolders(edits: readonly ArtifactEdit[], request: InstallRequest): Promise<void> {
+  const added = edits.flatMap((edit) => (edit.kind === 'add' && edit.row.source !== undefined ? [edit.row.name] : []));
+  if (added.length === 0 || readLock(request.manifestDir) === null) return;
+  const entries = request.entries.filter(({ name }) => added.includes(name));
+  const artifacts = await resolveArtifacts({ ...request, entries, lock: 'ignore' });
+  await addToLock(request.manifestDir, artifacts.map(lockedAs));
 }
 
 /** Where the artifact of a change is looked for. */

@@ -47,6 +47,7 @@ type Wish =
   | { readonly kind: 'oci'; readonly ref: ArtifactRef; readonly from: string }
   /** A component alone, and the path of the `svc.yaml` that it is packed with. */
   | { readonly kind: 'component'; readonly reference: OciReference; readonly manifest: string }
+  | { readonly kind: 'folder'; readonly path: string }
   /** An MCP server, by its command. */
   | { readonly kind: 'server'; readonly command: string };
 
@@ -56,7 +57,7 @@ export function addCommand(context: CommandContext): Command {
     .description('Add an artifact to svc.yaml and svc.lock, or move one to another version.')
     .argument(
       '<what>',
-      '<name>, <name>@<version>, <name>@<range>, github:<owner>/<repo>@<tag>, oci://<host>/<path>/<name>:<version>, or mcp:<command>',
+      '<name>, <name>@<version>, <name>@<range>, github:<owner>/<repo>@<tag>, oci://<host>/<path>/<name>:<version>, ./<folder>, or mcp:<command>',
     )
     .option('--manifest <path>', 'the manifest of the project', './svc.yaml')
     .option('--registry <which>', 'the address of a registry, the name of a configured source, or local')
@@ -73,6 +74,8 @@ export function addCommand(context: CommandContext): Command {
       const wish = parseWish(what, options);
       await interruptible(context, async (signal) => {
         const opened = openForChange(context, options, signal);
+        if (wish.kind === 'folder')
+          return await (await import('./add-folder.ts')).addFolder(wish.path, opened, context);
         if (wish.kind === 'server') return await (await import('./add-server.ts')).addServer(wish.command, opened);
         await carryOut(await planOf(wish, options, opened), opened);
       });
@@ -80,7 +83,7 @@ export function addCommand(context: CommandContext): Command {
 }
 
 async function planOf(
-  wish: Exclude<Wish, { kind: 'server' }>,
+  wish: Exclude<Wish, { kind: 'server' | 'folder' }>,
   options: AddOptions,
   opened: OpenedProject,
 ): Promise<readonly PlannedChange[]> {
@@ -108,6 +111,7 @@ function parseWish(what: string, { artifactManifest: manifest }: AddOptions): Wi
     const target = parseInstallTarget(what);
     if (target.kind === 'github') return { kind: 'release', release: target.release, from: what };
   }
+  if (/^\.{0,2}\/|^\.{1,2}$/.test(what)) return { kind: 'folder', path: what };
   const at = what.indexOf('@');
   const name = at === -1 ? what : what.slice(0, at);
   const wanted = at === -1 ? null : what.slice(at + 1);
@@ -118,7 +122,7 @@ function parseWish(what: string, { artifactManifest: manifest }: AddOptions): Wi
   }
   if (isArtifactName(name) && (wanted === null || isVersionRange(wanted))) return { kind: 'registry', name, wanted };
   throw new Diagnostic('E-ART-008', `${JSON.stringify(what)} does not name an artifact`, {
-    hint: 'write <name>, <name>@<version>, <name>@<range> such as echo@^1.2.0, or github:<owner>/<repo>@<tag>',
+    hint: 'write <name>, <name>@<version>, <name>@<range> such as echo@^1.2.0, github:<owner>/<repo>@<tag>, or ./<folder>',
   });
 }
 

@@ -1,5 +1,7 @@
 /** Leads from a command line to the command that it asks for, by the parser of command lines. */
 
+import { statSync } from 'node:fs';
+import { resolve } from 'node:path';
 import { Command, CommanderError } from 'commander';
 
 import { version } from '@svc/kit/version.ts';
@@ -19,7 +21,7 @@ const rootFlags: ReadonlySet<string> = new Set([...versionFlags, '-h', '--help']
 /** Runs the command of a line and sets the exit code of the process; rejects with what the command failed with. */
 export async function runProgram(line: readonly string[], context: CommandContext): Promise<void> {
   try {
-    const root = await program(line, context);
+    const root = (await program(line, context)).hook('preAction', (_, command) => nameManifest(command, context));
     await root.parseAsync(line, { from: 'user' });
   } catch (error) {
     if (!(error instanceof CommanderError)) throw error;
@@ -33,6 +35,14 @@ export async function runProgram(line: readonly string[], context: CommandContex
 async function talk(flags: TaskFlags, context: CommandContext): Promise<number> {
   const { chat } = await import('../chat/chat.ts');
   return await chat(undefined, { ...flags, manifest: './svc.yaml', envFile: true, history: true }, context);
+}
+
+/** `--manifest <folder>` stands for the `svc.yaml` in it. */
+function nameManifest(command: Command, { cwd }: CommandContext): void {
+  const named: unknown = command.getOptionValue('manifest');
+  if (typeof named !== 'string' || command.getOptionValueSource('manifest') !== 'cli') return;
+  const isFolder = statSync(resolve(cwd, named), { throwIfNoEntry: false })?.isDirectory() === true;
+  if (isFolder) command.setOptionValueWithSource('manifest', `${named.replace(/\/+$/, '')}/svc.yaml`, 'cli');
 }
 
 /** Makes only the command asked for; without one that exists, all of them, for the help and its suggestions. */

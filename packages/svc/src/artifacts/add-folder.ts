@@ -1,0 +1,51 @@
+/** Takes an artifact into a project from a folder beside it, as an entry with `source`. */
+
+import { join, relative, resolve } from 'node:path';
+
+import { parseAnyManifest } from '@svc/artifacts/manifest/artifact-manifest.ts';
+import type { ArtifactEdit, ArtifactRow } from '@svc/artifacts/manifest/edit-artifacts.ts';
+import { Diagnostic, DiagnosticList } from '@svc/kit/diagnostics/diagnostic.ts';
+import { readSmallText, unreadableFile } from '@svc/kit/files/read-text.ts';
+import type { CommandContext } from '@svc/terminal/screen/command-context.ts';
+import { carryOut } from './project-change.ts';
+import type { OpenedProject, PlannedChange } from './opened-project.ts';
+
+/** `svc add ./<folder>`. `E-ART-008` for a folder that holds no artifact, or one with the name of an entry. */
+export async function addFolder(path: string, opened: OpenedProject, { cwd }: CommandContext): Promise<void> {
+  const folder = resolve(cwd, path);
+  const { name, version, runtime } = manifestOf(folder);
+  if (opened.listed.some((entry) => entry.name === name)) {
+    throw new Diagnostic('E-ART-008', `the manifest lists ${name} already, and nothing was written`, {
+      hint: `change source of its entry there, or svc remove ${name} first`,
+    });
+  }
+  const below = relative(opened.request.manifestDir, folder);
+  const source = below.startsWith('..') ? below : `./${below}`;
+  const row: ArtifactRow = { name, version, ...(runtime === 'tool' ? {} : { runtime }), source };
+  const edit: ArtifactEdit = { kind: 'add', row };
+  const change: PlannedChange = {
+    name,
+    before: null,
+    after: version,
+    range: null,
+    candidate: null,
+    wanted: null,
+    expectedEdit: edit,
+    edit: () => edit,
+  };
+  await carryOut([change], opened);
+}
+
+function manifestOf(folder: string): Pick<ArtifactRow, 'name' | 'version'> & {
+  readonly runtime: 'tool' | NonNullable<ArtifactRow['runtime']>;
+} {
+  const file = join(folder, 'svc.yaml');
+  const reading = readSmallText(file);
+  if (reading.kind === 'unreadable') throw new DiagnosticList([unreadableFile(file, reading)]);
+  const read = reading.kind === 'text' ? parseAnyManifest(reading.text, file) : null;
+  if (read?.kind === 'artifact') return read.manifest;
+  const why = read === null ? 'there is no svc.yaml in it' : 'its svc.yaml is that of a capsule';
+  throw new Diagnostic('E-ART-008', `${JSON.stringify(folder)} holds no artifact that can be listed: ${why}`, {
+    hint: 'name the folder of a tool, driver, hook or skill; svc new tool <name> makes one',
+  });
+}
