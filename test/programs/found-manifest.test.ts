@@ -64,6 +64,18 @@ describe('svc "task" where a manifest was found', () => {
     },
   );
 
+  it('says what changed in the folder that it gives', async () => {
+    const minute = cloned(
+      `${manifest}artifacts: [{ name: svc-tool-editor, version: 1.0.0 }]\ncapabilities: { project: { path: ., write: true } }\n`,
+    );
+    const input = { command: 'write', path: 'project/made.txt', content: 'x' };
+    const call = JSON.stringify([{ type: 'tool_call', id: 'a', name: 'svc-tool-editor', input }]);
+    minute.write({ 'script.yaml': `- content: ${call}\n  stop_reason: tool_call\n${script}` });
+    const { code, stderr } = await minute.svc(['make a file', '--trust']);
+    expect({ code, stderr }).toEqual({ code: 0, stderr: 'new: made.txt\n' });
+    expect(readdirSync(minute.folder)).toEqual(['made.txt', 'script.yaml', 'svc.yaml']);
+  });
+
   it('asks again once its content, its place, or a host that a variable names is another', async () => {
     const minute = cloned(referring);
     minute.write({ '.env': 'PLACE=one.example\n' });

@@ -12,6 +12,7 @@ import { isMaskedInWorkdir, stateName } from '@svc/kit/files/masked-names.ts';
 import { isBeneath } from '@svc/kit/files/resolve-beneath.ts';
 import type { ContainmentClass } from '@svc/protocol/containment-class.ts';
 import { makePrivateDirectory, openScopeDirectory } from '@svc/record/sessions/session-directories.ts';
+import type { FolderChanges } from '@svc/sandbox/folder-changes.ts';
 import type { ProcessGrants } from '@svc/sandbox/launch/process-grants.ts';
 import { projectName } from '@svc/sandbox/launch/project-steps.ts';
 import type { PutAside } from '@svc/sandbox/made-repositories.ts';
@@ -72,6 +73,10 @@ export class GivenFolder implements GivenProject {
       else if (lstatSync(place, { throwIfNoEntry: false }) === undefined) link(this.#folder.path, place);
     }
     this.#folder.look();
+  }
+
+  changes(): FolderChanges | null {
+    return this.#folder.changes();
   }
 
   end(tell: (warning: Diagnostic) => void): void {

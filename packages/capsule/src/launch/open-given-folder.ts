@@ -4,7 +4,7 @@ import type { Environment } from '@svc/kit/environment.ts';
 import { systemClock } from '@svc/kit/system-clock.ts';
 import type { ContainmentClass } from '@svc/protocol/containment-class.ts';
 import { mappedProcess, ownPlaces } from '@svc/sandbox/own-process.ts';
-import { type OpenedFolder, openProjectFolder } from '@svc/sandbox/project-folder.ts';
+import { openProjectFolder } from '@svc/sandbox/project-folder.ts';
 import type { GitOfFolder } from './git-of-folder.ts';
 import { GivenFolder } from './given-project.ts';
 
@@ -32,7 +32,6 @@ export interface FolderSurroundings {
 }
 
 export interface OpenGivenFolder {
-  readonly folder: OpenedFolder;
   readonly project: GivenFolder;
   /** Is null unless git is one of the commands. */
   readonly git: GitOfFolder | null;
@@ -62,7 +61,7 @@ export async function openGivenFolder(
     uid: process.getuid?.() ?? 0,
     ...(git?.found.kind === 'elsewhere' ? { git: git.found.git } : {}),
   });
-  return { folder, project: new GivenFolder(folder, achieved, closedGit(git)), git };
+  return { project: new GivenFolder(folder, achieved, closedGit(git)), git };
 }
 
 /** What the scope says of it. */

@@ -18,6 +18,7 @@ import type { CaptureLevel } from '@svc/artifacts/manifest/capture-levels.ts';
 import type { ScopeObject } from '@svc/artifacts/grants/scope-object.ts';
 import type { Preopen } from '@svc/components/component.ts';
 import type { HeldDirectory } from '@svc/kit/files/held-directory.ts';
+import type { FolderChanges } from '@svc/sandbox/folder-changes.ts';
 import type { ProcessGrants } from '@svc/sandbox/launch/process-grants.ts';
 import type { EventId, NumberedFrame } from '@svc/protocol/frames.ts';
 import type { SessionId } from '@svc/protocol/ids.ts';
@@ -117,6 +118,8 @@ export interface GivenProject {
   readonly scope: Pick<ScopeObject, 'project_folder'>;
   /** Called before each launch: makes the place in the workdir, and finds what to mask now. Throws a Diagnostic. */
   prepare(workdir: string): void;
+  /** What became of the folder so far; null where nothing in it could be changed, and for a workdir. */
+  changes(): FolderChanges | null;
   /** Called once all that ran in the session has ended: makes harmless what git would obey in repositories that a task made. */
   end(tell: (warning: Diagnostic) => void): void;
   /** The directories of a component beside its part of the workdir; adds those that the session has to close to `held`. */
@@ -158,6 +161,8 @@ export interface RunningCapsule {
   readonly skills: number;
   /** The input of `reachOf`, which derives hosts and variables from it. */
   readonly launch: DeclaredReach;
+  /** What became of its folder so far; null without one, and where nothing in it could be changed. */
+  readonly changes: () => FolderChanges | null;
 }
 
 /** What the person at the terminal may do to a session. */

@@ -270,6 +270,7 @@ function runningCapsule(
     hasTask: launch.initialTask !== null,
     skills: artifacts.filter(({ runtime }) => runtime === 'skill').length,
     launch,
+    changes: () => launch.project?.changes() ?? null,
   };
 }
 

@@ -31,7 +31,7 @@ import {
   withTrustFlag,
 } from '../run/first-minute/task-command.ts';
 import type { TaskFlags } from '../run/first-minute/open-task.ts';
-import { writeGitOption } from '../run/run-command.ts';
+import { projectOption, writeGitOption } from '../run/run-command.ts';
 import { scopeRequest } from '../run/run.ts';
 import { usualOptions } from '../run/run-options.ts';
 import { logsCommandOf } from '../shown/cut-output.ts';
@@ -49,6 +49,7 @@ export interface ChatOptions extends TaskFlags, TrustFlag {
   readonly isNamed?: boolean;
   readonly manifest: string;
   readonly workdir?: string;
+  readonly project?: string;
   readonly containment?: string;
   readonly envFile: boolean;
   readonly offline?: boolean;
@@ -64,6 +65,7 @@ export function chatCommand(context: CommandContext): Command {
     .argument('[session]', `${runningSessionHelp}; a new session when absent`)
     .option('--manifest <path>', 'the manifest of the capsule that is started', './svc.yaml')
     .option('--workdir <dir>', 'the directory the agent reads and writes, instead of a fresh one')
+    .addOption(projectOption())
     .addOption(writeGitOption())
     .option('--containment <class>', 'raise the containment floor of the capsule that is started')
     .option('--no-env-file', 'do not read the .env file of the workspace')
@@ -74,8 +76,10 @@ export function chatCommand(context: CommandContext): Command {
     .action(async (wanted: string | undefined, options: ChatOptions, command: Command) => {
       if (wanted !== undefined || hasManifest(options, context))
         refuseFlags(options, (problem) => command.error(`error: ${problem}`));
-      else if (options.trust !== undefined)
-        command.error(`error: --trust goes with a manifest: ${options.manifest} is not here`);
+      else {
+        const given = options.trust !== undefined ? '--trust' : options.project !== undefined ? '--project' : null;
+        if (given !== null) command.error(`error: ${given} goes with a manifest: ${options.manifest} is not here`);
+      }
       const where = await shownPlainly(context, options.plain);
       process.exitCode = await chat(wanted, { ...options, isNamed: isNamed(command) }, where);
     });
@@ -220,12 +224,13 @@ function startWithoutManifest({ containment, offline, ...flags }: ChatOptions): 
 }
 
 function startArguments(options: ChatOptions): string[] {
-  const { manifest, workdir, writeGit, containment, envFile, offline } = options;
+  const { manifest, workdir, project, writeGit, containment, envFile, offline } = options;
   return [
     'run',
     '--manifest',
     manifest,
     ...(workdir === undefined ? [] : ['--workdir', workdir]),
+    ...(project === undefined ? [] : ['--project', project]),
     ...(writeGit === true ? ['--write-git'] : []),
     ...(containment === undefined ? [] : ['--containment', containment]),
     ...(envFile ? [] : ['--no-env-file']),

@@ -19,6 +19,12 @@ export function writeGitOption(): Option {
   return new Option('--write-git', 'let the agent change what git runs in its folder too, such as .git/hooks');
 }
 
+/** For a capsule whose manifest asks for a folder and does not name it. */
+export function projectOption(): Option {
+  const says = 'the folder that a capsule with capabilities.project works in';
+  return new Option('--project <dir>', says).argParser(notEmpty);
+}
+
 /** `svc run`: the only way to start a capsule (D1 "Command line"). */
 export function runCommand(context: CommandContext): Command {
   return new Command('run')
@@ -31,7 +37,7 @@ export function runCommand(context: CommandContext): Command {
     .addOption(new Option('--max-cost <amount>').hideHelp())
     .option('--manifest <path>', 'the manifest', usualOptions.manifest)
     .option('--workdir <dir>', 'the directory the agent reads and writes, instead of a fresh one')
-    .option('--project <dir>', 'the folder that a capsule with capabilities.project works in', notEmpty)
+    .addOption(projectOption())
     .addOption(writeGitOption())
     .option('--capsule <name>', 'run a published capsule from the store instead of a manifest file')
     .option('--capsule-version <version>', 'the exact version of that capsule')

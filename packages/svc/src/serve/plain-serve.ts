@@ -6,7 +6,7 @@ import type { ServedOptions } from './run-served.ts';
 
 const ofBoth = ['--manifest', '--containment', '--offline', '--no-env-file'];
 /** The options of `svc run` that the command of a protocol takes. */
-const taken: Readonly<Record<string, readonly string[]>> = { acp: ofBoth, mcp: [...ofBoth, '--workdir'] };
+const taken: Readonly<Record<string, readonly string[]>> = { acp: ofBoth, mcp: [...ofBoth, '--workdir', '--project'] };
 
 /** `words` are what follows `svc serve`. False for a line, good or bad, that the parser is to have; nothing has been done then. */
 export async function servedPlainly(

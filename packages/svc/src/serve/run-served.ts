@@ -18,6 +18,7 @@ export interface ServedOptions {
   readonly capsule?: string;
   readonly capsuleVersion?: string;
   readonly workdir?: string;
+  readonly project?: string;
   readonly writeGit?: boolean;
   readonly containment?: ContainmentClass;
   readonly envFile: boolean;

@@ -5,7 +5,7 @@ import { Command, Option } from 'commander';
 import { containmentClasses } from '@svc/protocol/containment-class.ts';
 import { sendTokenHelp } from '@svc/record/running/approach-capsule.ts';
 import type { CommandContext } from '@svc/terminal/screen/command-context.ts';
-import { writeGitOption } from '../run/run-command.ts';
+import { projectOption, writeGitOption } from '../run/run-command.ts';
 import { usualOptions } from '../run/run-options.ts';
 import { runningSessionHelp } from '../sessions/tasks/open-capsule.ts';
 import type { ServedOptions } from './run-served.ts';
@@ -65,6 +65,7 @@ function mcpCommand(context: CommandContext): Command {
     .argument('[session]', `${runningSessionHelp}; a capsule is started when absent`)
     .option('--manifest <path>', 'the manifest of the capsule that is started', usualOptions.manifest)
     .option('--workdir <dir>', 'the directory the agent reads and writes, instead of a fresh one')
+    .addOption(projectOption())
     .addOption(writeGitOption())
     .option('--capsule <name>', 'a published capsule from the store instead of a manifest file')
     .option('--capsule-version <version>', 'the exact version of that capsule')

@@ -84,11 +84,7 @@ export async function openTask(
   });
   const { achieved } = await hostContainment(facts);
   const writable = isWritable(flags);
-  const {
-    folder: opened,
-    project,
-    git,
-  } = await openGivenFolder(
+  const { project, git } = await openGivenFolder(
     {
       path,
       writable,
@@ -126,7 +122,7 @@ export async function openTask(
       readEnvFile: false,
     },
     firstRows: () => firstRows({ model, grants, folder, achieved }),
-    adhoc: { refused, text, root, changes: () => opened.changes() },
+    adhoc: { refused, text, root },
   };
 }
 

@@ -5,7 +5,6 @@ import { join } from 'node:path';
 
 import type { RunningCapsule, Steering } from '@svc/capsule/launch/running-capsule.ts';
 import { ioFault } from '@svc/kit/files/io-fault.ts';
-import type { FolderChanges } from '@svc/sandbox/folder-changes.ts';
 import type { Activity } from '@svc/session/task/activity.ts';
 import { render } from '@svc/terminal/screen/render-failure.ts';
 import type { CommandContext } from '@svc/terminal/screen/command-context.ts';
@@ -22,8 +21,6 @@ export interface AdhocTask {
   /** Its manifest, and the workspace that keeps it. */
   readonly text: string;
   readonly root: string;
-  /** What became of its folder so far; null where it could not change that. */
-  readonly changes: () => FolderChanges | null;
 }
 
 export interface CompanionRequest {
@@ -61,6 +58,7 @@ class TaskCompanion implements ScriptCompanion {
   readonly #view: RunView | null;
   #session: string | null = null;
   #directory: string | null = null;
+  #changesOf: RunningCapsule['changes'] = () => null;
 
   constructor(request: CompanionRequest, view: RunView | null) {
     this.#request = request;
@@ -78,6 +76,7 @@ class TaskCompanion implements ScriptCompanion {
   onListening(capsule: RunningCapsule, steering: Steering): void {
     const { adhoc, firstRows } = this.#request;
     this.#session = capsule.sessionId;
+    this.#changesOf = capsule.changes;
     if (adhoc !== null) {
       this.#directory = join(adhoc.root, '.svc', 'sessions', capsule.sessionId);
       keep(join(this.#directory, keptManifest), adhoc.text);
@@ -124,10 +123,9 @@ class TaskCompanion implements ScriptCompanion {
 
   /** Nothing where no session began. */
   #changes(): Shown {
-    const { adhoc, context } = this.#request;
-    const changes = this.#session === null ? null : (adhoc?.changes() ?? null);
+    const changes = this.#changesOf();
     if (changes === null) return say``;
-    return joined([changedRows(changes), render(changedWarnings(changes), context)]);
+    return joined([changedRows(changes), render(changedWarnings(changes), this.#request.context)]);
   }
 }
 
