@@ -590,13 +590,13 @@ describe.skipIf(!hasPseudoTerminals())('svc "task" on a terminal (skipped withou
     expect(last.at(-1)).toBe('refused: ls (no class of this host holds commands)');
   });
 
-  it('shows the answer once where tee writes it to the terminal, and all that the model said before', async () => {
+  it('shows the answer once where tee writes it to the terminal, and draws all that the model said before', async () => {
     const minute = fresh();
-    await minute.plays({ ...calls('ls', { command: '' }), text: ['I look first.'] });
+    await minute.plays({ ...calls('ls', { command: '' }), text: ['I **look** ', 'first.'] });
     const svc = fileURLToPath(new URL('../../bin/svc.cjs', import.meta.url));
     const command = ['sh', '-c', '"$0" "$1" "what is this?" | tee answer', process.execPath, svc];
     const terminal = new TerminalProcess(minute.workspace, [], {
-      env: { OLLAMA_HOST: minute.model?.endpoint ?? '', SVC_MODEL: 'ollama/qwen3:8b' },
+      env: { OLLAMA_HOST: minute.model?.endpoint ?? '', SVC_MODEL: 'ollama/qwen3:8b', NO_COLOR: '' },
       command,
     });
     expect(await terminal.ended).toBe(0);

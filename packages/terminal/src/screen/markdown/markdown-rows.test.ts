@@ -80,7 +80,9 @@ describe('Markdown on a terminal', () => {
       'three    \u2502 six seven',
       '         \u2502 eight',
     ]);
-    expect(drawn('| a | b | c |\n|---|---|---|\n| 1 | 2 |\n', 20)).toEqual(['<b>a:</b> 1', '<b>b:</b> 2', '']);
+    const narrow = '| a | b | c |\n|---|---|---|\n';
+    expect(drawn(`${narrow}| 1 | 2 |\n| 3 |\n`, 20)).toEqual(['<b>a:</b> 1', '<b>b:</b> 2', '', '<b>a:</b> 3']);
+    expect(drawn(narrow, 20)).toEqual(['a | b | c']);
   });
 
   const source = fc

@@ -60,7 +60,7 @@ export class MarkdownTable {
     const cells = lines.map(cellsOfRow);
     const count = cells.reduce((most, row) => Math.max(most, row.length), this.#head.length);
     const between = 3 * (count - 1);
-    if (count * fewestCells + between > look.room) return cells.flatMap((row) => this.#listed(row, look));
+    if (count * fewestCells + between > look.room) return this.#list(cells, look);
     const all = [this.#head, ...cells];
     const known = this.#widths;
     const fits = known !== null && known.length >= count && sum(known) + 3 * (known.length - 1) <= look.room;
@@ -89,6 +89,17 @@ export class MarkdownTable {
     });
   }
 
+  /** Rows as lists, with a blank row between them; of a table without rows, the head. */
+  #list(rows: readonly (readonly string[])[], look: TableLook): readonly string[] {
+    const isFirst = !this.#hasHead;
+    this.#hasHead = true;
+    if (rows.length === 0 && isFirst) {
+      const head = [{ text: this.#head.join(' | '), style: plainStyle }];
+      return laidSpans(head, { cells: look.room, hang: 0 }, look.paint).map(({ text }) => text);
+    }
+    return rows.flatMap((row, index) => [...(isFirst && index === 0 ? [] : ['']), ...this.#listed(row, look)]);
+  }
+
   /** One row as a list: each cell behind the name of its column. */
   #listed(row: readonly string[], look: TableLook): readonly string[] {
     const hang = Math.min(2, look.room - 1);
@@ -98,7 +109,7 @@ export class MarkdownTable {
       const laid = laidSpans([...label, ...spansOf(cell, look)], { cells: look.room, hang }, look.paint);
       return laid.map(({ text }) => text);
     });
-    return [...lines, ''];
+    return lines;
   }
 }
 
