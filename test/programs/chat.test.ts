@@ -531,7 +531,7 @@ describe.skipIf(skipped)('svc chat (skipped without python3)', () => {
       finishes('That one.'),
     );
     const env = { OLLAMA_HOST: minute.model?.endpoint ?? '', SVC_MODEL: 'ollama/qwen3:8b' };
-    const chat = terminal(minute.workspace, ['--write'], { columns: 120, env });
+    const chat = terminal(minute.workspace, ['--write', '--context', '60000'], { columns: 120, env });
     await chat.shows(/^>$/);
     expect(chat.terminal.rows.join('\n')).toMatch(/ \.\/shop can be changed /);
     chat.type('look at @ca\t');
@@ -546,6 +546,8 @@ describe.skipIf(skipped)('svc chat (skipped without python3)', () => {
     const asked = (): string => JSON.stringify(minute.model?.requests.at(-1)?.json);
     expect(minute.asked.system).toMatch(/^You talk with a person on a terminal, /);
     expect(asked()).toContain('look at @cart.txt');
+    chat.type('/tokens\r');
+    await chat.shows(/^\d[\d,]* tokens so far; \d+ % of the context is used, of 60,000 tokens$/);
     chat.type('/claer\r');
     await chat.shows(/^there is no command \/claer; did you mean \/clear\?$/);
     chat.type('/clear\r');

@@ -77,6 +77,7 @@ export class ChatSession {
   #end: ChatEnd | null = null;
   #snapshot: Snapshot | null = null;
   #tokens = 0;
+  #contextTokens = 0;
   #resultCount = 0;
   #results: KeptResult[] = [];
   #sent: SentMessage[] = [];
@@ -97,6 +98,11 @@ export class ChatSession {
 
   get tokens(): number {
     return this.#tokens;
+  }
+
+  /** The tokens of the last request and its answer, which the next one begins with. */
+  get contextTokens(): number {
+    return this.#contextTokens;
   }
 
   /** The number of the last result. */
@@ -209,6 +215,7 @@ export class ChatSession {
   /** Has the next message begin a conversation of its own. */
   beginAnew(): void {
     this.#contextId = `chat-${randomUUID()}`;
+    this.#contextTokens = 0;
   }
 
   /** Cancels a task; the running one without an id. */
@@ -247,8 +254,11 @@ export class ChatSession {
         return this.#show(this.#events.ofFrame(event.frame));
       case 'event':
         if (event.event.event === 'snapshot') this.#snapshot = event.event;
-        if (event.event.event === 'usage')
-          this.#tokens = event.event.total.inputTokens + event.event.total.outputTokens;
+        if (event.event.event === 'usage') {
+          const { total, inputTokens, outputTokens } = event.event;
+          this.#tokens = total.inputTokens + total.outputTokens;
+          this.#contextTokens = inputTokens + outputTokens;
+        }
         return this.#show(this.#events.ofEvent(event.event));
       case 'closed':
         return;

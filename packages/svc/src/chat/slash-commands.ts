@@ -1,8 +1,9 @@
 /** The commands that a person types into a chat. */
 
-import { resolve } from 'node:path';
+import { join, resolve } from 'node:path';
 
 import { ioFault } from '@svc/kit/files/io-fault.ts';
+import { readSmallText } from '@svc/kit/files/read-text.ts';
 import { writeNewFileSync } from '@svc/kit/files/replace-file.ts';
 import { shownBytes, shownCount } from '@svc/kit/shown-values.ts';
 import { closestName } from '@svc/kit/diagnostics/closest-name.ts';
@@ -65,8 +66,8 @@ const commands: Readonly<Record<string, SlashCommand>> = {
   grants: { usage: '/grants', help: 'what the capsule may touch', run: listGrants },
   tokens: {
     usage: '/tokens',
-    help: 'tokens of the session so far',
-    run: (_rest, { chat }) => chat.say(say`${shownCount(chat.tokens)} tokens so far\n`),
+    help: 'tokens of the session so far, and how full the context of the model is',
+    run: sayTokens,
   },
   model: {
     usage: '/model',
@@ -103,6 +104,17 @@ export async function runSlashCommand(line: string, scope: CommandScope): Promis
     return scope.chat.say(say`there is no command /${inertLine(name, maxWord)}; ${hint}\n`);
   }
   await command.run(rest.trim(), scope);
+}
+
+/** A task without a manifest has one of its own, which says what the model takes. */
+function sayTokens(_rest: string, { chat, record }: CommandScope): void {
+  const directory = record?.session_directory ?? null;
+  const kept = directory === null ? null : readSmallText(join(directory, 'svc.yaml'));
+  const [, most] = (kept?.kind === 'text' ? /^ {2}context: \{ max_tokens: (\d{1,9}) \}/m.exec(kept.text) : null) ?? [];
+  const share = most === undefined ? 0 : Math.min(100, Math.round((100 * chat.contextTokens) / Number(most)));
+  const full =
+    most === undefined ? say`` : say`; ${share} % of the context is used, of ${shownCount(Number(most))} tokens`;
+  chat.say(say`${shownCount(chat.tokens)} tokens so far${full}\n`);
 }
 
 function helpRows(): Shown {

@@ -236,7 +236,7 @@ function aServer(line: string, before: readonly (readonly string[])[] = []): rea
 }
 
 /** The system prompt and the tools alone take some thousand. */
-const leastContext = 4000;
+const leastContext = 6000;
 
 function tokens(text: string): number {
   const count = Number(text);
