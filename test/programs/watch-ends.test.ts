@@ -143,7 +143,7 @@ hint: it may be another version of svc, or no capsule at all
       expect(await svc(workspace, [command, '1234', ...args])).toMatchObject({
         code: 1,
         stdout: '',
-        stderr: `error[E-RUN-026]: the session ${id} has ended\nhint: svc trace show 1234 reads it; svc ps lists the running ones\n`,
+        stderr: `error[E-RUN-026]: the session ${id} has ended\nhint: svc chat 1234 goes on with it, svc trace show 1234 reads it; svc ps lists the running ones\n`,
       });
     },
   );

@@ -7,7 +7,7 @@ import type { CapsuleDoor } from '@svc/doors/capsule-listener.ts';
 import type { ActivityListener, OutputListener } from '@svc/session/task/activity.ts';
 import type { InitialTask } from './initial-task.ts';
 import type { Retained } from '@svc/record/sessions/journal-retention.ts';
-import type { Driver } from '@svc/session/model/driver.ts';
+import type { Driver, Message } from '@svc/session/model/driver.ts';
 import type { SessionOutcome } from '@svc/session/session.ts';
 import type { FailedTask } from '@svc/session/task/task.ts';
 import type { FetchObserver } from '@svc/artifacts/store/installed-artifact.ts';
@@ -138,6 +138,17 @@ export interface RunChanges {
   readonly task: (find: () => Promise<InitialTask | null>) => Promise<InitialTask | null>;
   /** Separates the conversations of this run from all others in the same workdir; absent to use those of the workdir. */
   readonly thread?: string;
+  /** The session that this one goes on with; absent where it begins anew. */
+  readonly continues?: ContinuedSession;
+}
+
+/** An ended session, as far as another one goes on with it. */
+export interface ContinuedSession {
+  readonly session: SessionId;
+  /** The conversation, which ends with a message of the assistant; empty where nothing was said. */
+  readonly messages: readonly Message[];
+  /** The model that said it; null where none was asked. */
+  readonly model: string | null;
 }
 
 /** A capsule whose port is bound (D1 "Run result line"). */

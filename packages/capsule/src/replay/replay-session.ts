@@ -18,7 +18,7 @@ import { HookSet } from '@svc/session/hooks/hook-set.ts';
 import type { Driver } from '@svc/session/model/driver.ts';
 import { SpendMeter } from '@svc/session/model/spend-meter.ts';
 import { type ActivityListener, SessionActivity } from '@svc/session/task/activity.ts';
-import { type Conversations, threadedConversations } from '@svc/session/loop/conversations.ts';
+import { continuedConversations, type Conversations, threadedConversations } from '@svc/session/loop/conversations.ts';
 import { EventStream } from '@svc/session/stream/event-stream.ts';
 import { hooksTimeOver } from '@svc/session/recorder/recorder.ts';
 import {
@@ -308,5 +308,6 @@ function hookOf({ name, ...declared }: HookSetup, components: ReplayedComponents
 const conversationsOf: Readonly<Record<KeptWhere, () => Conversations | null>> = {
   nowhere: () => null,
   'in the session': threadedConversations,
+  continued: () => continuedConversations(new Map()),
   'between sessions': () => ({ isKept: true, has: () => false, history: () => [], save: () => {} }),
 };

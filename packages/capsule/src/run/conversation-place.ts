@@ -12,11 +12,13 @@ import { ioFault } from '@svc/kit/files/io-fault.ts';
 import { makeDirectories } from '@svc/kit/files/make-directories.ts';
 import { readFileUpTo } from '@svc/kit/files/read-up-to.ts';
 import { systemClock } from '@svc/kit/system-clock.ts';
-import type { SessionId } from '@svc/protocol/ids.ts';
+import type { ContextId, SessionId } from '@svc/protocol/ids.ts';
 import { isOfHere, keepTouched, mayRun, type Touches, thisProcess } from '@svc/record/sessions/recorded-process.ts';
 import { removeIfPossible } from '@svc/record/sessions/running-record.ts';
+import { continuedContext } from '@svc/record/sessions/session-names.ts';
 import type { SessionDirectories } from '@svc/record/sessions/session-directories.ts';
 import type { Conversations } from '@svc/session/loop/conversations.ts';
+import type { Message } from '@svc/session/model/driver.ts';
 import type { OpenSessionRequest } from '../launch/open-session-request.ts';
 
 interface ConversationPlaceRequest {
@@ -131,17 +133,22 @@ export interface KeptThreads {
   readonly close: () => void;
 }
 
+type ConversationsRequest = Pick<OpenSessionRequest, 'request' | 'launch' | 'sessionId'>;
+
 /**
  * What `lifecycle.conversation` asks for. Threads belong to the workdir that `--workdir` names and survive the session then; in a fresh
  * workdir they live as long as the session (docs/adr/sessions.md "Conversations belong to the workdir").
  */
 export async function openConversations(
-  { request, launch, sessionId }: Pick<OpenSessionRequest, 'request' | 'launch' | 'sessionId'>,
+  asked: ConversationsRequest,
   { workdir }: SessionDirectories,
 ): Promise<KeptThreads> {
+  const { request, launch, sessionId } = asked;
+  const before = beforeOf(asked);
   if (request.workdir === null) {
-    const { threadedConversations } = await import('@svc/session/loop/conversations.ts');
-    return { conversations: threadedConversations(), close: () => {} };
+    const { continuedConversations, threadedConversations } = await import('@svc/session/loop/conversations.ts');
+    const conversations = before === null ? threadedConversations() : continuedConversations(new Map([before]));
+    return { conversations, close: () => {} };
   }
   const { KeptConversations } = await import('@svc/session/loop/kept-conversations.ts');
   const { name: capsule } = launch.loaded.manifest;
@@ -151,5 +158,27 @@ export async function openConversations(
     systemClock,
   );
   const redact = (text: string): string => launch.redactor.redact(text);
-  return { conversations: new KeptConversations({ directory: place.directory, redact }), close: place.release };
+  try {
+    const conversations = new KeptConversations({ directory: place.directory, redact });
+    if (before !== null) conversations.save(...before);
+    return { conversations, close: place.release };
+  } catch (error) {
+    place.release();
+    throw error;
+  }
+}
+
+/** Thinking is vouched for by the model that did it, and another one refuses it. */
+function beforeOf({ request, launch, sessionId }: ConversationsRequest): [ContextId, readonly Message[]] | null {
+  const { continues } = request.changes ?? {};
+  if (continues === undefined) return null;
+  const isSame = continues.model === launch.loaded.manifest.inference.model;
+  const messages = isSame ? continues.messages : continues.messages.map(withoutThinking);
+  return [continuedContext(sessionId) as ContextId, messages];
+}
+
+function withoutThinking(message: Message): Message {
+  const content = message.content.filter(({ type }) => type !== 'thinking');
+  if (content.length === message.content.length) return message;
+  return { ...message, content: content.length === 0 ? [{ type: 'text', text: '[no words]' }] : content };
 }

@@ -18,6 +18,7 @@ import type { SessionStatus } from '@svc/session/session.ts';
 import type { Task, TaskState } from '@svc/session/task/task.ts';
 import type { Tool } from '@svc/session/tools/tool.ts';
 import type { PreparedLaunch } from '../launch/prepare.ts';
+import type { ContinuedSession } from '../launch/running-capsule.ts';
 import { hookSetups, type KeptWhere, toolSetup } from '../stage/session-setup.ts';
 
 /** Disk space that a default journal must leave free. The trace is on the same disk, and a session ends when its trace cannot be written. */
@@ -32,6 +33,8 @@ export interface KeeperRequest {
   readonly directory: string;
   readonly tools: readonly Tool[];
   readonly conversations: KeptWhere;
+  /** The session that this one goes on with. */
+  readonly continues?: Pick<ContinuedSession, 'session'> | undefined;
   /** Called once, when the journal has reached `trace.max_bytes`. */
   readonly onWarning: (warning: Diagnostic) => void;
 }
@@ -99,7 +102,7 @@ export class JournalKeeper {
     }
   }
 
-  *#open({ launch, sessionId: session, capture, tools, conversations }: KeeperRequest): Steps<void> {
+  *#open({ launch, sessionId: session, capture, tools, conversations, continues }: KeeperRequest): Steps<void> {
     const { loaded, scope, artifacts } = launch;
     const { manifest, systemPrompt, text } = loaded;
     const { name, version: capsuleVersion, inference, lifecycle } = manifest;
@@ -114,6 +117,7 @@ export class JournalKeeper {
       capture,
       trusted: scope.containment.achieved !== 'advisory',
       capsule: { name, version: capsuleVersion },
+      ...(continues === undefined ? {} : { continues: continues.session }),
     });
     const lock = readTextBeneath(launch.source.lockDirectory, 'svc.lock');
     journal.append({

@@ -31,6 +31,7 @@ import { asksForTelemetry } from '../launch/telemetry-variables.ts';
 import type { OpenSessionRequest } from '../launch/open-session-request.ts';
 import { initialSender } from '../launch/initial-task.ts';
 import type { SessionPeerFiles } from '../stage/stage-peer-files.ts';
+import { keptWhere } from '../stage/session-setup.ts';
 import { stageSession, type StagedSession } from '../stage/stage.ts';
 import { cardOf } from './capsule-card.ts';
 import { closeAll } from '../stage/close-all.ts';
@@ -130,7 +131,8 @@ export async function openSession(asked: OpenSessionRequest): Promise<OpenSessio
     if (kept !== null) closing.push(kept.close);
     const telemetry = await openTelemetry(open);
     const says = { trace: directories.trace, tools: inventory.names, driver: staged.driver.label };
-    const recorded = openRecord({ launch, sessionId, ...says, telemetry });
+    const { continues } = request.changes ?? {};
+    const recorded = openRecord({ launch, sessionId, ...says, continues, telemetry });
     closing.push(() => recorded.close());
     return {
       ...(await ready(open, {
@@ -155,7 +157,6 @@ export async function openSession(asked: OpenSessionRequest): Promise<OpenSessio
   }
 }
 
-/** Returns null, and loads nothing, when the environment does not ask for telemetry. */
 /** The tools that providers take; a warning says which they do not. */
 async function takenTools(all: readonly Tool[], { onWarning }: OpenSessionRequest): Promise<readonly Tool[]> {
   if (all.length <= plainlyFew) return all;
@@ -167,6 +168,7 @@ async function takenTools(all: readonly Tool[], { onWarning }: OpenSessionReques
 /** So few are taken without a look. */
 const plainlyFew = 100;
 
+/** Returns null, and loads nothing, when the environment does not ask for telemetry. */
 async function openTelemetry(open: OpenSessionRequest): Promise<SessionTelemetry | null> {
   if (!asksForTelemetry(open.request.telemetryEnv)) return null;
   return new (await import('./telemetry/session-telemetry.ts')).SessionTelemetry(open);
@@ -278,9 +280,9 @@ async function ready(open: OpenSessionRequest, parts: StagedParts): Promise<Omit
     hooks,
     beginJournal: () => {
       const { tools } = inventory;
-      const kept = parts.conversations;
-      const conversations = kept === null ? 'nowhere' : kept.isKept === true ? 'between sessions' : 'in the session';
-      const about = { launch, sessionId: open.sessionId, directory: directories.session };
+      const conversations = keptWhere(parts.conversations);
+      const { continues } = open.request.changes ?? {};
+      const about = { launch, sessionId: open.sessionId, directory: directories.session, continues };
       const { onWarning, onRetained, request } = open;
       journal.begin({ ...about, home: request.home, tools, conversations, onWarning, onRetained }, onLost);
     },

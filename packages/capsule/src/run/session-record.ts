@@ -14,6 +14,7 @@ import { traceLines } from '@svc/session/replay/trace-lines.ts';
 import type { DeliveredSignals } from '@svc/telemetry/exporter.ts';
 import type { RecordedUsage } from '../stage/grant-usage.ts';
 import type { PreparedLaunch } from '../launch/prepare.ts';
+import type { ContinuedSession } from '../launch/running-capsule.ts';
 import type { SessionTelemetry } from './telemetry/session-telemetry.ts';
 
 interface RecordRequest {
@@ -25,6 +26,8 @@ interface RecordRequest {
   readonly tools: readonly string[];
   /** Artifact or command. */
   readonly driver: string;
+  /** The session that this one goes on with. */
+  readonly continues: Pick<ContinuedSession, 'session'> | undefined;
   /** Hears of all that is written; null where nobody does. */
   readonly telemetry: SessionTelemetry | null;
 }
@@ -63,14 +66,15 @@ export function trappedBy({ message }: Diagnostic): SessionEnd {
 }
 
 /** Opens the trace and writes `session_start`. Throws the Diagnostic of a trace that cannot be written; nothing is left open then. */
-export function openRecord({ launch, sessionId, trace: path, tools, driver, telemetry }: RecordRequest): SessionRecord {
+export function openRecord(request: RecordRequest): SessionRecord {
+  const { launch, sessionId, trace: path, telemetry } = request;
   const startedMs = systemClock.monotonicMs();
   const redact = recordRedaction(launch.redactor);
   const onWritten = telemetry?.written;
   const trace = openFileTrace({ path, sessionId, ids: systemClock, redact, onWritten });
   const activity = new SessionActivity();
   try {
-    activity.subscribe(traceLines(trace, traceStart(trace, launch, { tools, driver })));
+    activity.subscribe(traceLines(trace, traceStart(trace, request)));
   } catch (error) {
     trace.close();
     throw error;
@@ -95,8 +99,7 @@ export function openRecord({ launch, sessionId, trace: path, tools, driver, tele
 
 function traceStart(
   trace: Trace,
-  { loaded, scope }: PreparedLaunch,
-  { tools, driver }: Pick<RecordRequest, 'tools' | 'driver'>,
+  { launch: { loaded, scope }, tools, driver, continues }: RecordRequest,
 ): TraceEventId {
   const { name, version: capsuleVersion } = loaded.manifest;
   const { declared, achieved, mechanism } = scope.containment;
@@ -104,6 +107,7 @@ function traceStart(
     {
       event_type: 'session_start',
       capsule: { name, version: capsuleVersion },
+      ...(continues === undefined ? {} : { continues: continues.session }),
       runtime_version: version,
       driver,
       containment: { declared, achieved, mechanism },

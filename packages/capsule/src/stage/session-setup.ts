@@ -2,10 +2,18 @@
 
 import type { ArtifactManifest, CapsuleManifest } from '@svc/artifacts/manifest/schema.ts';
 import type { InstalledArtifact } from '@svc/artifacts/store/installed-artifact.ts';
+import type { Conversations } from '@svc/session/loop/conversations.ts';
 import type { Tool } from '@svc/session/tools/tool.ts';
 
 /** Where the conversations of a session are kept. */
-export type KeptWhere = 'nowhere' | 'in the session' | 'between sessions';
+export type KeptWhere = 'nowhere' | 'in the session' | 'between sessions' | 'continued';
+
+/** Where these conversations are kept; null for a session that has none. */
+export function keptWhere(conversations: Conversations | null): KeptWhere {
+  if (conversations === null) return 'nowhere';
+  if (conversations.isKept === true) return 'between sessions';
+  return conversations.isOfOther === undefined ? 'in the session' : 'continued';
+}
 
 /** A tool without what it does. */
 export type ToolSetup = Pick<Tool, 'name' | 'description' | 'inputSchema' | 'kind' | 'artifact' | 'isOwn'>;

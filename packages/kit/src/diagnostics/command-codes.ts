@@ -112,4 +112,14 @@ export const commandCodes = {
     explanation:
       'svc view --open starts xdg-open, or open on macOS, with a file that leads on to the page. It is not installed, or found no browser. The page is served all the same: open the address that svc view printed.',
   },
+  'E-RUN-200': {
+    title: 'a session cannot be gone on with',
+    explanation:
+      'svc --continue and svc chat <session> take the conversation of an ended session out of its journal. The message says what is missing there: its texts were not kept (trace.capture: meta, or a journal that was full), a text is damaged, or it is the session of another capsule. The session itself stays as it is.',
+  },
+  'E-RUN-201': {
+    title: 'the folder of a session is not there any more',
+    explanation:
+      'A session that is gone on with works in the folder of the one before. That folder was moved or removed, or something else stands in its place. Move it back, or begin anew in the folder that there is: what was said and done is still in svc trace show.',
+  },
 } as const satisfies Record<string, CatalogueEntry>;

@@ -75,6 +75,8 @@ export const recordSchemas = {
     /** False if commands ran as the user, and could have written here. */
     trusted: z.boolean(),
     capsule: z.object({ name: z.string(), version: z.string() }),
+    /** The session whose conversation this one goes on with. */
+    continues: z.string().optional(),
   }),
   /** A text, before the first record that names it; it may stand there again later. Without `data`, `file` and `cut` only its hash was kept. */
   body: z.object({

@@ -35,7 +35,7 @@ async function hasEnded(places: SessionPlaces, wanted: string): Promise<Diagnost
   if (!isStarted)
     return new Diagnostic('E-RUN-026', `the session ${id} never started`, { hint: unstartedHint(suffixOf(id, ids)) });
   return new Diagnostic('E-RUN-026', `the session ${id} has ended`, {
-    hint: `svc trace show ${suffixOf(id, ids)} reads it; svc ps lists the running ones`,
+    hint: `svc chat ${suffixOf(id, ids)} goes on with it, svc trace show ${suffixOf(id, ids)} reads it; svc ps lists the running ones`,
   });
 }
 

@@ -34,3 +34,8 @@ export function severalFit(wanted: string, ids: readonly string[]): Diagnostic {
     hint: 'give more characters of the id',
   });
 }
+
+/** The context under which a session has the conversation of the one that it goes on with: no other session knows it. */
+export function continuedContext(sessionId: string): string {
+  return `continued-${sessionId}`;
+}

@@ -52,6 +52,8 @@ const delivered = z.object({ sent: count, dropped: count, failed: count });
 export const traceEventSchemas = {
   session_start: z.object({
     capsule: z.object({ name: z.string(), version: z.string() }),
+    /** The session whose conversation this one goes on with. */
+    continues: z.string().optional(),
     runtime_version: z.string(),
     /** The artifact that asks the model, or its command; absent in traces of older versions. */
     driver: z.string().optional(),

@@ -13,6 +13,8 @@ import type { Message, ContentBlock } from '../model/driver.ts';
 export interface Conversations {
   /** Whether they outlive the session, so that what `history` gives and `save` meets is not the session's own doing. */
   readonly isKept?: true;
+  /** Whether what `history` gives of this context is of another session, which this one goes on with. */
+  readonly isOfOther?: (context: ContextId) => boolean;
   /** Whether there is anything of this context. */
   has(context: ContextId): boolean;
   history(context: ContextId): readonly Message[];
@@ -175,5 +177,17 @@ export function threadedConversations(): Conversations {
         forget(oldest);
       }
     },
+  };
+}
+
+/** The same for a session that goes on with another one: a context that it has saved nothing of begins with what was said `before`. */
+export function continuedConversations(before: ReadonlyMap<ContextId, readonly Message[]>): Conversations {
+  const own = threadedConversations();
+  const isOfOther = (context: ContextId): boolean => !own.has(context);
+  return {
+    isOfOther,
+    has: (context) => own.has(context) || before.has(context),
+    history: (context) => (isOfOther(context) ? (before.get(context) ?? []) : own.history(context)),
+    save: (context, messages) => own.save(context, messages),
   };
 }

@@ -118,7 +118,9 @@ class Thread {
   #read(): readonly Message[] {
     const { conversations, recorder } = this.#deps;
     const { id, conversation } = this.#task;
-    if (conversations?.isKept !== true) return conversations?.history(conversation) ?? [];
+    if (conversations === null) return [];
+    const isOwn = conversations.isKept !== true && conversations.isOfOther?.(conversation) !== true;
+    if (isOwn) return conversations.history(conversation);
     const kept = recorder.find(`${id}/history`, () => {
       const messages = conversations.history(conversation);
       return messages.length === 0 ? null : messages;

@@ -34,6 +34,7 @@ interface InputParts {
   readonly context: CommandContext;
   readonly chat: ChatSession;
   readonly view: SessionView;
+  /** It is null for a capsule that is no session of this user, and for one that is being started. */
   readonly record: RunningRecord | null;
   readonly history: History;
   /** Whether the capsule was started for this chat. */
@@ -64,16 +65,18 @@ export class ChatInput {
 
   constructor(parts: InputParts) {
     this.#parts = parts;
-    const { context, chat, view, record } = parts;
+    const { context, chat, view } = parts;
     // Commands start in the folder that the capsule was given, so its paths mean there what they mean here.
-    const folder = record?.project_folder ?? record?.workdir ?? null;
-    const complete = async (text: string, cursor: number) => await completeLine(text, cursor, folder);
+    const complete = async (text: string, cursor: number) =>
+      await completeLine(text, cursor, parts.record?.project_folder ?? parts.record?.workdir ?? null);
     const prompt = (): LinePrompt => new LinePrompt({ history: parts.history, complete });
     this.#prompts = new ChatPrompts(prompt(), prompt());
     this.#scope = {
       chat,
       context,
-      record,
+      get record() {
+        return parts.record;
+      },
       quote: (text) => view.quote(text),
       clear: () => view.screen.append(Array.from({ length: rowsOf(context) }, () => '')),
       leave: () => this.#leave(),

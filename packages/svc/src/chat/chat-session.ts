@@ -47,7 +47,7 @@ export interface KeptResult {
 }
 
 /** The capsule of the chat. */
-type ChatCapsule = Pick<OpenCapsule, 'client' | 'ask'>;
+export type ChatCapsule = Pick<OpenCapsule, 'client' | 'ask'>;
 
 export interface ChatParts {
   readonly context: CommandContext;

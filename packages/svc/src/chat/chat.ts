@@ -6,7 +6,6 @@ import { Command } from 'commander';
 
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import { realPath } from '@svc/kit/files/resolve-beneath.ts';
-import { systemClock } from '@svc/kit/system-clock.ts';
 import { shownMinute } from '@svc/kit/shown-values.ts';
 import type { Snapshot } from '@svc/protocol/live-events.ts';
 import { readRunningRecords, type RunningRecord } from '@svc/record/sessions/running-record.ts';
@@ -16,9 +15,9 @@ import { suffixOf } from '@svc/record/sessions/session-names.ts';
 import { type GivenMessage, messagesOfRunning } from '@svc/record/running/session-tasks.ts';
 import type { CommandContext } from '@svc/terminal/screen/command-context.ts';
 import { History } from '@svc/terminal/keyboard/history.ts';
-import { render, usesColor } from '@svc/terminal/screen/render-failure.ts';
+import { render } from '@svc/terminal/screen/render-failure.ts';
 import { inertLine } from '@svc/terminal/screen/inert-text.ts';
-import { say, type Shown } from '@svc/terminal/screen/shown.ts';
+import { joined, say, type Shown } from '@svc/terminal/screen/shown.ts';
 import { plainFlag, plainHelp, shownPlainly } from '../command/plain-context.ts';
 import { believedManifest, type ReadManifest, reachOfManifest, reachRow } from '../run/first-minute/found-manifest.ts';
 import {
@@ -34,10 +33,10 @@ import type { TaskFlags } from '../run/first-minute/open-task.ts';
 import { projectOption, writeGitOption } from '../run/run-command.ts';
 import { scopeRequest } from '../run/run.ts';
 import { usualOptions } from '../run/run-options.ts';
-import { logsCommandOf } from '../shown/cut-output.ts';
-import { SessionView } from '../shown/session-view.ts';
+import type { SessionView } from '../shown/session-view.ts';
 import { endStopped } from '../sessions/stop.ts';
 import { OpenCapsule, runningSessionHelp } from '../sessions/tasks/open-capsule.ts';
+import { chatView } from './chat-view.ts';
 import { ChatInput } from './chat-input.ts';
 import { ChatSession } from './chat-session.ts';
 import { type OwnCapsule, startCapsule } from './own-capsule.ts';
@@ -56,13 +55,15 @@ export interface ChatOptions extends TaskFlags, TrustFlag {
   readonly history: boolean;
   readonly plain?: boolean;
   readonly sendToken?: boolean;
+  readonly continue?: boolean;
 }
 
 /** `svc chat [session]`: joins a session, or starts the capsule of the manifest for as long as the chat lasts (docs/cli.md "svc chat"). */
 export function chatCommand(context: CommandContext): Command {
   return withTrustFlag(withTaskFlags(new Command('chat')))
-    .description('Chat with a running capsule, or start the one in the manifest.')
+    .description('Chat with a running capsule, go on with an ended session, or start the capsule in the manifest.')
     .argument('[session]', `${runningSessionHelp}; a new session when absent`)
+    .option('-c, --continue', 'go on with the last session of this folder')
     .option('--manifest <path>', 'the manifest of the capsule that is started', './svc.yaml')
     .option('--workdir <dir>', 'the directory the agent reads and writes, instead of a fresh one')
     .addOption(projectOption())
@@ -74,15 +75,56 @@ export function chatCommand(context: CommandContext): Command {
     .option(plainFlag, plainHelp)
     .option('--send-token', sendTokenHelp)
     .action(async (wanted: string | undefined, options: ChatOptions, command: Command) => {
-      if (wanted !== undefined || hasManifest(options, context))
-        refuseFlags(options, (problem) => command.error(`error: ${problem}`));
-      else {
-        const given = options.trust !== undefined ? '--trust' : options.project !== undefined ? '--project' : null;
-        if (given !== null) command.error(`error: ${given} goes with a manifest: ${options.manifest} is not here`);
-      }
+      if (wanted !== undefined && options.continue === true)
+        command.error('error: --continue means the last session of this folder: leave it out, or the session');
       const where = await shownPlainly(context, options.plain);
-      process.exitCode = await chat(wanted, { ...options, isNamed: isNamed(command) }, where);
+      const given = { ...options, isNamed: isNamed(command) };
+      const usage = (problem: string): never => command.error(`error: ${problem}`);
+      const { meant, ended } = await sessionMeant(wanted, given, where);
+      if (ended !== null) return void (process.exitCode = await chatAgain(ended, given, { context: where, usage }));
+      if (meant !== undefined || hasManifest(options, context)) refuseFlags(options, usage);
+      else {
+        const flag = options.trust !== undefined ? '--trust' : options.project !== undefined ? '--project' : null;
+        if (flag !== null) usage(`${flag} goes with a manifest: ${options.manifest} is not here`);
+      }
+      process.exitCode = await chat(meant, given, where);
     });
+}
+
+/** The session that is meant; `ended` is its id where it does not run any more, and can be gone on with. */
+async function sessionMeant(
+  wanted: string | undefined,
+  options: ChatOptions,
+  context: CommandContext,
+): Promise<{ readonly meant: string | undefined; readonly ended: string | null }> {
+  if (wanted === undefined && options.continue !== true) return { meant: undefined, ended: null };
+  const { endedSessionId, lastSessionOf } = await import('./ended-session.ts');
+  const meant = wanted ?? lastSessionOf(context, options.manifest);
+  return { meant, ended: endedSessionId(context, options.manifest, meant) };
+}
+
+/** Goes on with a session that has ended; the exit code. */
+async function chatAgain(
+  id: string,
+  options: ChatOptions,
+  { context, usage }: { readonly context: CommandContext; readonly usage: (problem: string) => never },
+): Promise<number> {
+  if (!process.stdin.isTTY || !context.stdout.isTerminal) throw noTerminal();
+  const { heldToCapsule, isTaskSession, openEndedSession } = await import('./ended-session.ts');
+  let notes = say``;
+  let needsProject = false;
+  if (!isTaskSession(context, options.manifest, id)) {
+    refuseFlags(options, usage);
+    const now = await manifestOf(options, context);
+    notes = await heldToCapsule(id, options, { now, context });
+    needsProject = now.needsProject;
+  } else if (options.workdir !== undefined || options.trust !== undefined || options.project !== undefined)
+    usage('--workdir, --project and --trust go with a manifest: that was a session without one');
+  const { history, warning } = History.open(context.home, { isKept: options.history });
+  if (warning !== null) context.stderr.write(render([warning], context));
+  const ended = await openEndedSession(id, { ...options, needsProject }, context);
+  const { goOn } = await import('./going-on.ts');
+  return await goOn(ended, { context, history, notes: joined([ended.notes, notes]) });
 }
 
 /** Talks to the session that is named, or to one that is started; the exit code. */
@@ -134,13 +176,10 @@ async function talk(parts: Talk, onView: (view: SessionView) => void): Promise<n
   const { context, capsule, located, own } = parts;
   const session = (located.record?.session_id ?? located.address).slice(-4);
   let chatting: ChatSession | null = null;
-  const view = new SessionView(context.stdout, {
-    useColor: usesColor(context),
-    nowMs: () => systemClock.monotonicMs(),
-    keysHint: () => 'Esc cancels',
-    answerHint: () => '',
-    wholeOutput: () => `/show ${chatting?.resultCount ?? ''}`,
-    keptOutput: (result) => (located.record === null ? null : logsCommandOf(session, result)),
+  const view = chatView(context, {
+    session,
+    resultCount: () => chatting?.resultCount ?? 0,
+    hasLogs: () => located.record !== null,
   });
   onView(view);
   const { record } = located;

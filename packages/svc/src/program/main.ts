@@ -76,8 +76,9 @@ async function isServed(line: readonly string[], context: CommandContext): Promi
   return line[0] === 'serve' && (await (await import('../serve/plain-serve.ts')).servedPlainly(line.slice(1), context));
 }
 
-/** `svc` alone, on a terminal, is `svc chat`. */
+/** `svc` alone, on a terminal, is `svc chat`, and so is `svc --continue`. */
 function meantBy(args: readonly string[]): readonly string[] {
+  if (args[0] === '--continue' || args[0] === '-c') return ['chat', ...args];
   return args.length === 0 && isatty(0) && isTerminal(1) ? ['chat'] : args;
 }
 

@@ -61,6 +61,7 @@ export function runCommand(context: CommandContext): Command {
     .addOption(spawnedByOption())
     .addOption(new Option('--project-of-parent <json>', 'the folder of the parent').argParser(aProject).hideHelp())
     .addOption(new Option('--session-id <id>', 'the id of the session').argParser(aSessionId).hideHelp())
+    .addOption(new Option('--continues <id>', 'the session to go on with').argParser(aSessionId).hideHelp())
     .addOption(new Option('--capture-ceiling <level>', 'the most that is recorded').choices(captureLevels).hideHelp())
     .addOption(new Option('--for-chat', 'stay up for a conversation').hideHelp())
     .addOption(new Option('--stop-within <ms>', 'the time a stop may take').argParser(aWholeNumber).hideHelp())

@@ -29,6 +29,7 @@ export interface RunOptions extends ScriptOptions {
   readonly sessionId?: SessionId;
   readonly stopWithin?: number;
   readonly forChat?: boolean;
+  readonly continues?: SessionId;
 }
 
 /** What is meant where an option is not given. */
@@ -66,6 +67,7 @@ const withValue: Readonly<Record<string, (value: string) => Partial<RunOptions> 
   '--capture-ceiling': (value) => chosen(captureLevels, value, (captureCeiling) => ({ captureCeiling })),
   '--spawned-by': (value) => (isWholeNumber(value) ? { spawnedBy: Number(value) } : undefined),
   '--session-id': (sessionId) => (isSessionId(sessionId) ? { sessionId } : undefined),
+  '--continues': (continues) => (isSessionId(continues) ? { continues } : undefined),
   '--stop-within': (value) => (isWholeNumber(value) ? { stopWithin: Number(value) } : undefined),
 };
 

@@ -118,7 +118,7 @@ export async function run(
         sources: options.offline === true ? () => [] : lateSources(context, choice),
         fetchObserver: script === null && isLive(options, context) ? await downloadView(context) : null,
         stop: stop.signal,
-        changes: script?.changes ?? (options.forChat === true ? await chatChanges() : null),
+        changes: script?.changes ?? (options.forChat === true ? await chatChanges(options, context) : null),
         onActivity: listener(script, view, own?.companion ?? null),
       },
       script ?? observer(options, context, { result, view, tell, written, companion: own?.companion ?? null, hintOf }),
@@ -158,8 +158,11 @@ async function openScript(...of: Parameters<typeof ScriptModule.openScript>): Pr
   return (await import('./script/script-run.ts')).openScript(...of);
 }
 
-async function chatChanges(): Promise<RunChanges> {
-  return (await import('./chat-changes.ts')).chatChanges;
+async function chatChanges({ continues, manifest }: RunOptions, context: CommandContext): Promise<RunChanges> {
+  const { chatChanges: changes } = await import('./chat-changes.ts');
+  if (continues === undefined) return changes;
+  const { continuedSession } = await import('./continued-session.ts');
+  return { ...changes, continues: await continuedSession(context, { manifest }, continues) };
 }
 
 async function resultPlace(): Promise<ResultPlace> {

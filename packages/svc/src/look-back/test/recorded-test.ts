@@ -71,7 +71,9 @@ const preopens = z.array(
 );
 const scopeShape = z.looseObject({ containment: z.looseObject({ declared: z.string() }), preopens, limits });
 const toolsShape = z.array(z.looseObject({ name: z.string(), artifact: z.optional(z.string()) }));
-const settingsShape = z.looseObject({ conversations: z.enum(['nowhere', 'in the session', 'between sessions']) });
+const settingsShape = z.looseObject({
+  conversations: z.enum(['nowhere', 'in the session', 'between sessions', 'continued']),
+});
 
 /** The grants of a recording; what its first lines say has the shapes that are relied on. */
 function scopeOf({ grants, tools, settings }: Setup, label: string): ScopeObject {

@@ -127,11 +127,12 @@ function sessionWithTexts({ reader, open, setup }: OpenJournal): Record<string, 
 }
 
 function headOf({ reader, open }: OpenJournal, isDamaged = false): Shown {
-  const { capsule, svc, node, capture, at } = open;
+  const { capsule, svc, node, capture, at, continues } = open;
+  const before = continues === undefined ? say`` : say`goes on with: ${continues}\n`;
   const steps = isDamaged ? 0 : reader.lastStep();
   const status = isDamaged ? 'the journal is damaged' : (reader.closing()?.status ?? 'not ended');
   const counted = isDamaged ? '' : steps === 1 ? ', 1 step' : `, ${steps} steps`;
-  return say`session: ${open.session}\ncapsule: ${capsule.name} v${capsule.version}\nstarted: ${shownMinute(at)}, by svc ${svc} on Node ${node}\nstatus: ${status}${counted}, capture ${capture}\n`;
+  return say`session: ${open.session}\ncapsule: ${capsule.name} v${capsule.version}\nstarted: ${shownMinute(at)}, by svc ${svc} on Node ${node}\nstatus: ${status}${counted}, capture ${capture}\n${before}`;
 }
 
 const setupTexts = ['manifest', 'system', 'tools', 'grants', 'hooks', 'settings'] as const;

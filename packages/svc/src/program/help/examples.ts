@@ -7,7 +7,7 @@ import { commandsBelow } from '../placed-commands.ts';
 /** Examples by the words that lead to a command. */
 const examples: Readonly<Record<string, readonly string[]>> = {
   run: ['svc run --task "Do the tests pass?"', 'svc run --explain-scope'],
-  chat: ['svc chat', 'svc chat 4f1a'],
+  chat: ['svc chat', 'svc chat 4f1a', 'svc chat --continue'],
   'serve mcp': ['svc serve mcp --manifest capsule/svc.yaml', 'svc serve mcp 4f1a'],
   'serve acp': ['svc serve acp --manifest capsule/svc.yaml'],
   stop: ['svc stop 4f1a'],

@@ -40,6 +40,10 @@ interface Asker {
 /** What a capsule may reach, and the very text of the manifest that says so. */
 export interface ReadManifest {
   readonly text: string;
+  /** The name of the capsule. */
+  readonly name: string;
+  /** Whether it works in a folder that the command line names. */
+  readonly needsProject: boolean;
   readonly reach: CapsuleReach;
   /** What variables make of the grants and of the program that is the driver, as JSON: a `.env` beside the manifest may come to say more. */
   readonly grants: string;
@@ -76,8 +80,16 @@ export async function reachOfManifest(
   const keeper = build === undefined ? null : { directory, uid, build };
   const { loaded } = await loadManifest(manifest, { env: variables, keeper, text: given });
   const { grants } = lower(loaded);
-  const { command } = loaded.manifest.inference;
-  return { text: loaded.text, reach: reachOf({ loaded, grants }), grants: JSON.stringify([grants, command]) };
+  const { name, inference, capabilities } = loaded.manifest;
+  const needsProject = capabilities.project !== undefined && capabilities.project.path === undefined;
+  const { command } = inference;
+  return {
+    text: loaded.text,
+    name,
+    needsProject,
+    reach: reachOf({ loaded, grants }),
+    grants: JSON.stringify([grants, command]),
+  };
 }
 
 /** Hosts, variables and files of the machine that a capsule gets, for its first row. */

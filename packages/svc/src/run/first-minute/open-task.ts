@@ -49,7 +49,20 @@ export interface TaskFlags {
 }
 
 /** Programs for every task that may read: they write only their output. */
-const usualCommands = ['sh', 'ls', 'cat', 'head', 'tail', 'grep', 'find', 'sed', 'awk', 'sort', 'wc', 'diff'];
+export const usualCommands: readonly string[] = [
+  'sh',
+  'ls',
+  'cat',
+  'head',
+  'tail',
+  'grep',
+  'find',
+  'sed',
+  'awk',
+  'sort',
+  'wc',
+  'diff',
+];
 
 /** A task that can be started. */
 interface OpenedTask {

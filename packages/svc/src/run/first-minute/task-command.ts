@@ -135,7 +135,8 @@ async function start(
     ...options,
     ...(text !== undefined ? { print: text } : isWatched ? { print: true } : {}),
   };
-  if (hasManifest(options, context)) {
+  // The folder of a session that is gone on with may have got a manifest since.
+  if (options.continues === undefined && hasManifest(options, context)) {
     refuseFlags(options, usage);
     if (explains) return await explained(options, context);
     const { believedManifest, folderRow, reachRow } = await import('./found-manifest.ts');

@@ -1,0 +1,28 @@
+/** Reads the session that a run goes on with. */
+
+import type { ContinuedSession } from '@svc/capsule/launch/running-capsule.ts';
+import { type SessionPlaces, withJournal, type WorkspaceOption } from '@svc/record/sessions/recorded-sessions.ts';
+import { isSessionId, type SessionId } from '@svc/protocol/ids.ts';
+import { recordedConversation } from '@svc/session/replay/recorded-conversation.ts';
+
+/** So many sessions without a word of their own may stand between this one and the conversation. */
+const mostPassed = 100;
+
+/** Its conversation, or that of the session that it goes on with itself. Throws as `withJournal` and `recordedConversation` do. */
+export async function continuedSession(
+  places: SessionPlaces,
+  options: WorkspaceOption,
+  session: SessionId,
+): Promise<ContinuedSession> {
+  let wanted: SessionId = session;
+  for (let passed = 0; passed < mostPassed; passed += 1) {
+    const found = await withJournal(places, wanted, options, ({ reader, open }) => ({
+      conversation: recordedConversation(reader),
+      before: open.continues ?? '',
+    }));
+    if (found.conversation !== null) return { session, ...found.conversation };
+    if (!isSessionId(found.before)) break;
+    wanted = found.before;
+  }
+  return { session, messages: [], model: null };
+}
