@@ -108,7 +108,7 @@ export class DelegationsFixture {
       sessionId: parentSession as SessionId,
       childGraceMs: 8000,
       capture: 'meta',
-    project: null,
+      project: null,
       url: 'http://127.0.0.1:4711',
       workdir: this.workdir,
       makeChildDirectory: (directory) => make('work', '.svc', 'children', directory),
