@@ -55,6 +55,7 @@ export function loadCapsuleManifest(request: LoadRequest): LoadedManifest {
     env,
     needs: request.needs,
     leave: (path) => purpose !== 'launch' && renderKeyPath(path) === apiKeyPath,
+    isStrict: decidesGrants,
     rules: (data, findings) => {
       checkCapsuleRules(data, findings);
       if (purpose !== 'inspect') prompt.text = readSystemPrompt(data, { directory, findings });
@@ -81,6 +82,13 @@ export function loadCapsuleManifest(request: LoadRequest): LoadedManifest {
     locate: (path, part) => source.locate(path, part),
     ...(keeper !== undefined && purpose === 'launch' ? { keep: () => keep(keeper) } : {}),
   };
+}
+
+/** Whether the block says what is allowed: were a misspelt key of it ignored, the capsule would get more than its author wrote. */
+function decidesGrants([first, , third]: KeyPath): boolean {
+  return first === 'artifacts'
+    ? third === 'capabilities'
+    : ['capabilities', 'doors', 'exports'].includes(String(first));
 }
 
 /** A replay has the key for one thing: that no report holds it. */

@@ -62,7 +62,7 @@ describe('a manifest with many mistakes', () => {
       'E-MAN-003 14:18+1 network.internal_port must be at least 1, not 0',
       'E-CAP-001 17:13+15 capabilities.network.allow[0] ("*.example.com") has a wildca',
       'E-CAP-002 19:12+4 capabilities.filesystem.scope must be a relative path inside',
-      'W-SEC-019 20:3+5 spwan of capabilities in line 20 is not a known key and was ',
+      'E-MAN-006 20:3+5 spwan of capabilities in line 20 is not a known key',
     ]);
   });
 
@@ -72,6 +72,23 @@ describe('a manifest with many mistakes', () => {
       'W-SEC-019 1:1+4 nmae in line 1 is not a known key and was ignored',
       'E-MAN-001 3:1+9 inference.command is missing',
       'W-SEC-019 3:34+6 comand of inference in line 3 is not a known key and was ign',
+    ]);
+  });
+
+  it.each([
+    ['capabilities: { netwrok: {} }', 'netwrok of capabilities', 'network'],
+    ['capabilities: { filesystem: { read_onyl: true } }', 'read_onyl of capabilities.filesystem', 'read_only'],
+    [
+      'artifacts: [{ name: a, version: "1", capabilities: { env: { alow: [] } } }]',
+      'alow of artifacts[0].capabilities.env',
+      'allow',
+    ],
+    ['doors: { srve: [mcp] }', 'srve of doors', 'serve'],
+    ['exports: { fiels: { root: out } }', 'fiels of exports', 'files'],
+  ])('refuses a misspelt key that could widen what is allowed: %s', (block, key, meant) => {
+    const text = `name: a\nversion: "1"\ninference: { transport: process, command: x }\n${block}\n`;
+    expect(problemsOf(text).map(({ code, message, hint }) => [code, message, hint])).toEqual([
+      ['E-MAN-006', `${key} in line 4 is not a known key`, `did you mean ${meant}?`],
     ]);
   });
 
@@ -117,12 +134,8 @@ describe('a hint', () => {
     ['doors: { push: { allow: [{ host: a.example, privat: true }] } }', 'private'],
     ['capabilities: { state: { stoer: notes } }', 'store'],
   ])('names the key that was meant in a block that may also be something else: %s', (block, meant) => {
-    const { warnings } = loadCapsuleManifest({
-      file: 'svc.yaml',
-      text: `name: a\nversion: "1"\ninference: { transport: process, command: x }\n${block}\n`,
-      env: {},
-    });
-    expect(warnings.map(({ code, hint }) => [code, hint])).toEqual([['W-SEC-019', `did you mean ${meant}?`]]);
+    const text = `name: a\nversion: "1"\ninference: { transport: process, command: x }\n${block}\n`;
+    expect(hints(text)).toEqual([`did you mean ${meant}?`]);
   });
 
   it('says what is wrong with a command whose words are not all text', () => {

@@ -33,8 +33,8 @@ interface ParseRequest<Schema extends $ZodType> {
   readonly resolution: Resolution;
   /** Where a key stands that the schema does not know. */
   readonly lineOf: (path: KeyPath) => number;
-  /** Whether such keys refuse the file; else they are ignored. */
-  readonly refusesUnknown: boolean;
+  /** Whether such a key of this block refuses the file; else it is ignored. */
+  readonly refusesUnknown: (block: KeyPath) => boolean;
 }
 
 interface ParsedData<Schema extends $ZodType> {
@@ -85,12 +85,14 @@ function unknownKeys(
 ): readonly Finding[] {
   const known = knownKeys(schema, block);
   const where = block.length === 0 ? '' : ` of ${renderKeyPath(block)}`;
-  const ignored = refusesUnknown ? '' : ' and was ignored';
+  const isRefused = refusesUnknown(block);
+  const code = isRefused ? 'E-MAN-006' : 'W-SEC-019';
+  const ignored = isRefused ? '' : ' and was ignored';
   return keys.slice(0, maxFindings).map((key) => {
     const path = [...block, key];
     const message = `${renderKey(key)}${where} in line ${lineOf(path)} is not a known key${ignored}`;
     const hint = didYouMean(key, known) ?? knownHere(key, block, known);
-    return { code: 'W-SEC-019', message, place: { path, part: 'key', hint } };
+    return { code, message, place: { path, part: 'key', hint } };
   });
 }
 

@@ -50,6 +50,11 @@ export const manifestCodes = {
     explanation:
       'A key holds a value of the wrong type or outside the allowed ones, or names an environment variable that is not set. Set the variable in the environment or in the .env file of the workspace. The key of a provider is refused where a line break or another character in it cannot stand in the header of a request.',
   },
+  'E-MAN-006': {
+    title: 'a key that says what is allowed is not known',
+    explanation:
+      'capabilities, artifacts[].capabilities, doors and exports say what a capsule may do and what it offers. A misspelt key there is not ignored, since the capsule could then do more than its author wrote. Correct it or remove it.',
+  },
   'E-RUN-009': {
     title: 'the system prompt file is missing',
     explanation:
