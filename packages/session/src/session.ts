@@ -85,7 +85,7 @@ export class Session {
     const trap = this.#trap;
     if (trap !== null) return { status: 'trapped', trap, stoppedIdle: false };
     if (this.#componentTrapped || this.#runner.hooks.trapped) return { status: 'trapped', trap, stoppedIdle: false };
-    return { status: this.board.everyTaskCompleted ? 'ok' : 'failed', trap, stoppedIdle: this.#stoppedIdle };
+    return { status: this.board.endedWell ? 'ok' : 'failed', trap, stoppedIdle: this.#stoppedIdle };
   }
 
   /** Ends the session because it cannot go on: its trace or its workdir failed. What runs is canceled. */

@@ -115,7 +115,7 @@ describe('a completed task that a hook reopens', () => {
     expect(fixture.driver.requests[2]?.messages).toEqual([
       { role: 'user', content: [{ type: 'text', text: 'Next.' }] },
     ]);
-    expect(fixture.session.board.everyTaskCompleted).toBe(false);
+    expect(fixture.session.board.endedWell).toBe(false);
   });
 });
 

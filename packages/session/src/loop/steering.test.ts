@@ -137,6 +137,27 @@ describe('cancellation', () => {
     },
   );
 
+  it('of one task does not make a session failed in which another one completed', async () => {
+    const fixture = new SessionFixture({ turns: [hangs, says('Done.')], acceptance: { queueDepth: 1 } });
+    const first = fixture.session.board.submit(userTask).task;
+    const second = fixture.session.board.submit(messageTask).task;
+    const running = fixture.session.run();
+    await fixture.frame((frame) => frame.id === 0n);
+    await fixture.session.board.cancel(first);
+    expect((await running).status).toBe('ok');
+    expect([first.state, second.state]).toEqual(['canceled', 'completed']);
+  });
+
+  it('by the end of the session makes it failed, whatever completed before', async () => {
+    const fixture = new SessionFixture({ turns: [says('Done.'), hangs], acceptance: { queueDepth: 1 } });
+    fixture.session.board.submit(userTask);
+    fixture.session.board.submit(messageTask);
+    const running = fixture.session.run();
+    await fixture.frame((frame) => frame.id > 0n && fixture.lines.at(-1)?.includes('working') === true);
+    await fixture.session.shutDown();
+    expect((await running).status).toBe('failed');
+  });
+
   it('leaves a terminal task as it is', async () => {
     const fixture = new SessionFixture({ turns: [says('ok')] });
     const { task } = fixture.session.board.submit(userTask);

@@ -53,7 +53,10 @@ export class TaskBoard {
   #ended = 0;
   #closed = false;
   #finishing = false;
-  #everyTaskCompleted = true;
+  #completed = 0;
+  /** Tasks that were canceled by themselves, and by no stop of the session. */
+  #canceledAlone = 0;
+  #anyFailed = false;
   #stopMetTasks = false;
   #wake: () => void = () => {};
 
@@ -66,8 +69,9 @@ export class TaskBoard {
     return this.#ended;
   }
 
-  get everyTaskCompleted(): boolean {
-    return this.#everyTaskCompleted;
+  /** No task failed. Whoever cancels one task of several says nothing of the session; where there is no other, it has no answer. */
+  get endedWell(): boolean {
+    return !this.#anyFailed && (this.#completed > 0 || this.#canceledAlone === 0);
   }
 
   get accepted(): number {
@@ -316,7 +320,9 @@ export class TaskBoard {
   #retire(task: Task): void {
     this.#last = task;
     this.#ended += 1;
-    if (task.state !== 'completed') this.#everyTaskCompleted = false;
+    if (task.state === 'completed') this.#completed += 1;
+    else if (task.state === 'canceled' && !this.#stopMetTasks) this.#canceledAlone += 1;
+    else this.#anyFailed = true;
     task.changedMs = this.#deps.clock.now();
     task.markEnded();
     this.#tasks.end(task);
