@@ -74,7 +74,8 @@ const reading = mcpRequest('resources/read', uri, { uri });
 async function messageOf(capsule: A2aCapsule, { body, headers }: McpRequest): Promise<Json> {
   const response = await capsule.post(body, headers, '/mcp');
   const text = await response.text();
-  return JSON.parse(text.slice(text.indexOf('data: {') + 'data: '.length)) as Json;
+  // A file comes as JSON, the rest as an event.
+  return JSON.parse(text.slice(text.indexOf('{'))) as Json;
 }
 
 /** A client that asks and does not read the answer. */

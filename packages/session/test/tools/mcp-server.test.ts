@@ -117,7 +117,7 @@ describe('a server that is asked for its tools', () => {
 
   it('fails when it ends, with its last words', async () => {
     odd({ habits: ['exits'] });
-    expect(await refusal()).toBe('exited with status 7\nits last words on stderr:\nno licence');
+    expect(await refusal()).toBe('exited with status 7\nits last words on stderr:\nno licence\n  at line 2');
   });
 
   it('fails when it speaks an unknown version of the protocol', async () => {
