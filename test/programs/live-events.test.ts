@@ -107,7 +107,7 @@ describe('a running capsule that is watched with and without events', () => {
     const steps = stdout
       .trim()
       .split('\n')
-      .map((line) => JSON.parse(line) as { step: number; port: string; name: string })
+      .map((line) => JSON.parse(line) as { step: number | null; port: string; name: string })
       .filter(({ port }) => port !== 'model');
     const ended = events.flatMap((event) => (event.event === 'call_end' ? [event] : []));
     expect(ended.map(({ toolName, step, exitCode }) => [toolName, step, exitCode])).toEqual([
@@ -116,10 +116,14 @@ describe('a running capsule that is watched with and without events', () => {
       ['sh', 4, 0],
       ['svc-tool-request-input', 6, null],
     ]);
+    // A task, its end and a call that was refused have rows, and are no steps.
     expect(steps.map(({ name, step }) => [name, step])).toEqual([
+      ['message', null],
       ['sh', 2],
+      ['nothing', null],
       ['sh', 4],
       ['svc-tool-request-input', 6],
+      ['completed', null],
     ]);
     const again = await svc(capsule.workspace, ['run', '--replay', '--json']);
     expect(JSON.parse(again.stdout)).toEqual({ session: capsule.line.session_id, steps: 7, outcome: 'same' });

@@ -135,11 +135,17 @@ hint: it may be another version of svc, or no capsule at all
   });
 
   it.each([['send', 'Hello.'], ['answer', 'blue'], ['watch'], ['stop'], ['cancel']])(
-    'because the session has ended says so, also of svc %s',
+    'because the session has ended, or never started, says so, also of svc %s',
     async (command, ...args) => {
       const workspace = emptyWorkspace();
       const id = 'ses_00000000000070008000000000001234';
-      mkdirSync(join(workspace.folder, '.svc', 'sessions', id), { recursive: true });
+      const folder = join(workspace.folder, '.svc', 'sessions', id);
+      mkdirSync(folder, { recursive: true });
+      expect(await svc(workspace, [command, '1234', ...args])).toMatchObject({
+        code: 1,
+        stderr: expect.stringMatching(`^error\\[E-RUN-026\\]: the session ${id} never started\\n`),
+      });
+      writeFileSync(join(folder, 'trace.jsonl'), '{"event_type":"session_start"}\n');
       expect(await svc(workspace, [command, '1234', ...args])).toMatchObject({
         code: 1,
         stdout: '',
