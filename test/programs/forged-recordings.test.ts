@@ -50,7 +50,8 @@ describe('a recording of an async hook', () => {
 
   const many = `[${'[],'.repeat(4.2 * 1024 * 1024)}[]]`;
   it.each<[string, string, object, Readonly<Record<string, string>>, RegExp]>([
-    ['answered nothing', 'null', { data: 'null' }, {}, /holds what no session has met/],
+    // It depends on what came between which of the two is met first.
+    ['answered nothing', 'null', { data: 'null' }, {}, /holds what no session has met|was not looked at again/],
     ['answered more than there is memory for', many, { file: true }, { [sha256Hex(many)]: many }, /more values than/],
   ])('fails when it %s, and the others still run', async (_, text, rest, bodies, why) => {
     await writeRecording(watched, 'bad', withOutcome(recorded, text, rest), bodies);
