@@ -137,7 +137,7 @@ describe('cancellation', () => {
     },
   );
 
-  it('of one task does not make a session failed in which another one completed', async () => {
+  it('leaves a session well in which another task completed', async () => {
     const fixture = new SessionFixture({ turns: [hangs, says('Done.')], acceptance: { queueDepth: 1 } });
     const first = fixture.session.board.submit(userTask).task;
     const second = fixture.session.board.submit(messageTask).task;
@@ -148,7 +148,7 @@ describe('cancellation', () => {
     expect([first.state, second.state]).toEqual(['canceled', 'completed']);
   });
 
-  it('by the end of the session makes it failed, whatever completed before', async () => {
+  it('makes a session failed when its end canceled a task, whatever completed before', async () => {
     const fixture = new SessionFixture({ turns: [says('Done.'), hangs], acceptance: { queueDepth: 1 } });
     fixture.session.board.submit(userTask);
     fixture.session.board.submit(messageTask);

@@ -69,7 +69,7 @@ export class TaskBoard {
     return this.#ended;
   }
 
-  /** No task failed. Whoever cancels one task of several says nothing of the session; where there is no other, it has no answer. */
+  /** No task failed. A client that cancels one task of several says nothing of the session; without another task it has no answer. */
   get endedWell(): boolean {
     return !this.#anyFailed && (this.#completed > 0 || this.#canceledAlone === 0);
   }
