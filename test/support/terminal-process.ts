@@ -21,8 +21,10 @@ const frameEnd = '\u001B[?2026l';
 const onPseudoTerminal = `
 import fcntl, json, os, pty, select, signal, struct, sys, termios
 columns, arguments = int(sys.argv[1]), sys.argv[2:]
+begun, begin = os.pipe()
 pid, terminal = pty.fork()
 if pid == 0:
+    os.read(begun, 1)
     fcntl.ioctl(0, termios.TIOCSWINSZ, struct.pack('HHHH', 24, columns, 0, 0))
     os.execvp(arguments[0], arguments)
 for number in (signal.SIGINT, signal.SIGTERM):
@@ -43,6 +45,7 @@ def do(act):
     if 'modes' in act:
         tell_modes()
 tell_modes()
+os.write(begin, b'x')
 asked, heard = b'', [terminal, 0]
 while True:
     ready = select.select(heard, [], [])[0]
