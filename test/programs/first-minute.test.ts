@@ -607,7 +607,9 @@ describe.skipIf(!hasPseudoTerminals())('svc "task" on a terminal (skipped withou
   });
 
   it('wants a task behind a flag that no chat has, and names the chat', async () => {
-    const terminal = new TerminalProcess(fresh().workspace, ['--write', '--capture', 'none'], { env: { SVC_MODEL: 'ollama/q' } });
+    const terminal = new TerminalProcess(fresh().workspace, ['--write', '--capture', 'none'], {
+      env: { SVC_MODEL: 'ollama/q' },
+    });
     expect(await terminal.ended).toBe(2);
     expect(terminal.terminal.rows[0]).toBe(
       'error: there is no task: svc [options] "<task>" does one, svc chat [options]',
