@@ -3,12 +3,12 @@
 import { join, relative, resolve } from 'node:path';
 
 import { parseAnyManifest } from '@svc/artifacts/manifest/artifact-manifest.ts';
-import type { ArtifactEdit, ArtifactRow } from '@svc/artifacts/manifest/edit-artifacts.ts';
+import type { ArtifactRow } from '@svc/artifacts/manifest/edit-artifacts.ts';
 import { Diagnostic, DiagnosticList } from '@svc/kit/diagnostics/diagnostic.ts';
 import { readSmallText, unreadableFile } from '@svc/kit/files/read-text.ts';
 import type { CommandContext } from '@svc/terminal/screen/command-context.ts';
-import { carryOut } from './project-change.ts';
-import type { OpenedProject, PlannedChange } from './opened-project.ts';
+import { addEntry } from './project-change.ts';
+import type { OpenedProject } from './opened-project.ts';
 
 /** `svc add ./<folder>`. `E-ART-008` for a folder that holds no artifact, or one with the name of an entry. */
 export async function addFolder(path: string, opened: OpenedProject, { cwd }: CommandContext): Promise<void> {
@@ -22,18 +22,7 @@ export async function addFolder(path: string, opened: OpenedProject, { cwd }: Co
   const below = relative(opened.request.manifestDir, folder);
   const source = below.startsWith('..') ? below : `./${below}`;
   const row: ArtifactRow = { name, version, ...(runtime === 'tool' ? {} : { runtime }), source };
-  const edit: ArtifactEdit = { kind: 'add', row };
-  const change: PlannedChange = {
-    name,
-    before: null,
-    after: version,
-    range: null,
-    candidate: null,
-    wanted: null,
-    expectedEdit: edit,
-    edit: () => edit,
-  };
-  await carryOut([change], opened);
+  await addEntry(row, opened);
 }
 
 function manifestOf(folder: string): Pick<ArtifactRow, 'name' | 'version'> & {

@@ -3,14 +3,13 @@
 import { existsSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 
-import type { ArtifactEdit } from '@svc/artifacts/manifest/edit-artifacts.ts';
 import { runtimeTools } from '@svc/artifacts/manifest/names.ts';
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import { ioFault } from '@svc/kit/files/io-fault.ts';
 import { makeDirectories } from '@svc/kit/files/make-directories.ts';
 import { serverManifest, serverName, serverWords } from '../run/first-minute/named-servers.ts';
-import { carryOut } from './project-change.ts';
-import type { OpenedProject, PlannedChange } from './opened-project.ts';
+import { addEntry } from './project-change.ts';
+import type { OpenedProject } from './opened-project.ts';
 
 const version = '1.0.0';
 
@@ -33,20 +32,9 @@ export async function addServer(command: string, opened: OpenedProject): Promise
   }
   const [program] = words;
   const row = { name, version, source: `./mcp/${name}`, runs: [program] };
-  const edit: ArtifactEdit = { kind: 'add', row };
-  const change: PlannedChange = {
-    name,
-    before: null,
-    after: version,
-    range: null,
-    candidate: null,
-    wanted: null,
-    expectedEdit: edit,
-    edit: () => edit,
-  };
   if (options.dryRun !== true) write(folder, serverManifest(name, words));
   try {
-    await carryOut([change], opened);
+    await addEntry(row, opened);
   } catch (error) {
     if (options.dryRun !== true) rmSync(folder, { recursive: true, force: true });
     throw error;

@@ -3,7 +3,7 @@
 import { resolve } from 'node:path';
 
 import { declaredArtifacts } from '@svc/artifacts/manifest/declared-artifacts.ts';
-import { editArtifacts } from '@svc/artifacts/manifest/edit-artifacts.ts';
+import { type ArtifactEdit, type ArtifactRow, editArtifacts } from '@svc/artifacts/manifest/edit-artifacts.ts';
 import { loadEnvironment } from '@svc/artifacts/manifest/env-file.ts';
 import { loadCapsuleManifest } from '@svc/artifacts/manifest/load.ts';
 import type { LoadedManifest } from '@svc/artifacts/manifest/loaded-manifest.ts';
@@ -92,6 +92,14 @@ interface ChangeRow {
   readonly range: string | null;
   /** The lines of the manifest that go (`-`) and that come (`+`). */
   readonly lines: readonly string[];
+}
+
+/** Adds an entry whose version and place are known, and makes the change. */
+export async function addEntry(row: ArtifactRow, opened: OpenedProject): Promise<void> {
+  const edit: ArtifactEdit = { kind: 'add', row };
+  const { name, version } = row;
+  const sure = { before: null, after: version, range: null, candidate: null, wanted: null };
+  await carryOut([{ name, ...sure, expectedEdit: edit, edit: () => edit }], opened);
 }
 
 /** Makes the changes, or only says what they would be (`--dry-run`). */
