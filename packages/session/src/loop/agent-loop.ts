@@ -315,27 +315,25 @@ class AgentLoop {
   }
 
   async #checkSize(): Promise<void> {
-    await this.#deps.recorder.settle(`${this.#attempt.place}/size`, async () => {
-      await this.#deps.workdirSize.check();
-      return null;
-    });
+    await this.#measured('size', () => this.#deps.workdirSize.check());
   }
 
   async #settleSize(): Promise<void> {
-    await this.#deps.recorder.settle(`${this.#attempt.place}/size`, async () => {
-      await this.#deps.workdirSize.settled(this.#signal);
-      return null;
-    });
+    await this.#measured('size', () => this.#deps.workdirSize.settled(this.#signal));
   }
 
   async #measureLast(): Promise<void> {
     // Who has called nothing has written nothing.
     if (!this.#hasCalled) return;
-    await this.#deps.recorder.settle(`${this.#attempt.place}/last-size`, async () => {
-      await this.#deps.workdirSize.last(this.#signal);
+    await this.#measured('last-size', () => this.#deps.workdirSize.last(this.#signal));
+    this.#attempt.throwIfCanceled();
+  }
+
+  async #measured(name: string, measure: () => Promise<void>): Promise<void> {
+    await this.#deps.recorder.settle(`${this.#attempt.place}/${name}`, async () => {
+      await measure();
       return null;
     });
-    this.#attempt.throwIfCanceled();
   }
 
   /** A call that fills the workdir is ended before it has filled the disk. Gives what ends the measuring. */
