@@ -8,8 +8,7 @@ import { containmentClasses } from '@svc/protocol/containment-class.ts';
 import { maxHostPaths, normalizeHostPath } from './host-path.ts';
 import { artifactName, commandName, variableName } from './name-schemas.ts';
 import { byteSize, durationSecs } from './units.ts';
-import { maxMasks, normalizeProjectPath } from './project-path.ts';
-import { normalizeWorkdirPath } from './workdir-path.ts';
+import { maxMasks, normalizeProjectPath, normalizeWorkdirPath } from './workdir-path.ts';
 
 export const mebibyte: number = 1024 ** 2;
 

@@ -1,4 +1,4 @@
-/** Compares paths below the workdir, each in one spelling. */
+/** Compares paths below the workdir, and below the folder of a project, each in one spelling. */
 
 /**
  * A path below the accessible workdir, spelt one way: `.` for the workdir itself, no `./`, no edge or double slashes.
@@ -23,4 +23,13 @@ export function isWithin(outer: WorkdirPath, inner: WorkdirPath): boolean {
 export function intersection(one: WorkdirPath, other: WorkdirPath): WorkdirPath | null {
   if (isWithin(one, other)) return other;
   return isWithin(other, one) ? one : null;
+}
+
+/** How many paths `capabilities.project.mask` lists at most: a folder has 256 masked places together. */
+export const maxMasks = 64;
+const maxPath = 4096;
+
+/** As `normalizeWorkdirPath`: below the folder that `capabilities.project` names, or that of its manifest. */
+export function normalizeProjectPath(path: string): string | undefined {
+  return path.length > maxPath ? undefined : normalizeWorkdirPath(path);
 }

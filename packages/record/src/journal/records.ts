@@ -239,6 +239,12 @@ export function decodeRecord<Kind extends RecordKind>(line: string, kind: Kind):
   return { n, k: kind, ...data, c } as unknown as JournalRecord<Kind>;
 }
 
+/** Returns the task and the turn whose question to the model this place is, or null for another place. */
+export function questionAt(place: string): { readonly taskId: string; readonly turn: number } | null {
+  const [, taskId, turn] = /^(.+)\/\d{1,9}\/m(\d{1,9})$/.exec(place) ?? [];
+  return taskId === undefined ? null : { taskId, turn: Number(turn) };
+}
+
 /** Returns the number of the turn that a place belongs to, or null outside turns. */
 export function turnOf(place: string): number | null {
   const [, turn] = /\/m(\d+)(?:\/|$)/.exec(place) ?? [];

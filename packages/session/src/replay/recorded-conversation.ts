@@ -7,7 +7,7 @@ import { shownBytes } from '@svc/kit/shown-values.ts';
 import { damaged, type JournalReader } from '@svc/record/journal/journal-reader.ts';
 import { PassedTexts } from '@svc/record/journal/passed-texts.ts';
 import { parsed } from '@svc/record/journal/recorded-json.ts';
-import type { EndRecord, JournalRecord, StartRecord } from '@svc/record/journal/records.ts';
+import { type EndRecord, type JournalRecord, type StartRecord, questionAt } from '@svc/record/journal/records.ts';
 import { contextProblem } from '../loop/compacted-context.ts';
 import type { Message, ToolCallBlock } from '../model/driver.ts';
 import { fenceUntrusted } from '../tools/untrusted-fence.ts';
@@ -35,7 +35,6 @@ interface TaskRead {
   last: Request | null;
 }
 
-const modelPlace = /^(.+)\/\d{1,9}\/m\d{1,9}$/;
 const kinds = ['body', 'task', 'start', 'end', 'task-end'] as const;
 
 const block = z.discriminatedUnion('type', [
@@ -102,7 +101,7 @@ class ConversationReader {
   }
 
   #begin(start: StartRecord): void {
-    const [, taskId = ''] = modelPlace.exec(start.e) ?? [];
+    const taskId = questionAt(start.e)?.taskId ?? '';
     const task = this.#tasks.get(taskId);
     if (start.port !== 'model' || task === undefined) {
       // Only those of the last answer are looked at again.

@@ -4,7 +4,7 @@ import { shownBytes } from '@svc/kit/shown-values.ts';
 import type { Step } from '@svc/record/journal/journal-reader.ts';
 import type { PassedTexts } from '@svc/record/journal/passed-texts.ts';
 import { parsed } from '@svc/record/journal/recorded-json.ts';
-import type { EndRecord, JournalRecord } from '@svc/record/journal/records.ts';
+import { type EndRecord, type JournalRecord, questionAt } from '@svc/record/journal/records.ts';
 import type { RecordedQuestion, RecordedRow } from './recorded-rows.ts';
 import type { SessionEvent } from './session-event.ts';
 
@@ -14,7 +14,6 @@ export interface TimedEvent {
   readonly event: SessionEvent;
 }
 
-const modelPlace = /^(.+)\/\d{1,9}\/m(\d{1,9})$/;
 const callPlace = /^(.+?)\/\d{1,9}\/m\d{1,9}\/t\d{1,9}$/;
 const ports: ReadonlySet<string> = new Set(['tool', 'shell', 'mcp', 'child']);
 
@@ -71,9 +70,9 @@ export class RecordedEvents {
 
   *#step({ step, questions, call }: Extract<RecordedRow, { kind: 'step' }>): Generator<SessionEvent> {
     const { start } = step;
-    const [, asked, turn] = modelPlace.exec(start.e) ?? [];
     if (start.port === 'model') {
-      if (asked !== undefined) yield* this.#turn(step, asked, Number(turn));
+      const asked = questionAt(start.e);
+      if (asked !== null) yield* this.#turn(step, asked.taskId, asked.turn);
       return;
     }
     const [, taskId] = callPlace.exec(start.e) ?? [];

@@ -4,7 +4,7 @@ import type { Digits } from '@svc/kit/exact-json.ts';
 import type { Step } from '@svc/record/journal/journal-reader.ts';
 import type { PassedTexts } from '@svc/record/journal/passed-texts.ts';
 import { parsed } from '@svc/record/journal/recorded-json.ts';
-import type { EndRecord, JournalRecord, StartRecord } from '@svc/record/journal/records.ts';
+import { type EndRecord, type JournalRecord, type StartRecord, questionAt } from '@svc/record/journal/records.ts';
 
 /** The kinds of records that make rows. */
 export const rowKinds = ['body', 'task', 'start', 'ask', 'in', 'end', 'task-end', 'close'] as const;
@@ -68,7 +68,6 @@ interface OpenStep {
   readonly call: () => RecordedCall | null;
 }
 
-const modelPlace = /^(.+)\/\d{1,9}\/m\d{1,9}$/;
 const callPlace = /^(.+\/m\d{1,9})\/t(\d{1,9})$/;
 const hookOfCall = /\/h-on-(?:tool-call|shell)\//;
 const nobody: ReadonlySet<unknown> = new Set();
@@ -154,7 +153,7 @@ export class RecordedRows {
 
   #begin(start: StartRecord, byte: number): void {
     this.#count += 1;
-    const [, taskId] = modelPlace.exec(start.e) ?? [];
+    const taskId = questionAt(start.e)?.taskId;
     if (start.port === 'model' && taskId !== undefined) this.#settle(taskId, start.add);
     const [, answer = '', number] = callPlace.exec(start.e) ?? [];
     const [, task = ''] = taskOfPlace.exec(start.e) ?? [];
@@ -182,7 +181,7 @@ export class RecordedRows {
 
   #asked({ e, what, value }: JournalRecord<'ask'>): void {
     if (what === 'input') this.#steps.get(e)?.questions.push({ prompt: value, answer: null });
-    const [, task] = modelPlace.exec(e) ?? [];
+    const task = questionAt(e)?.taskId;
     if (what !== 'call' || task === undefined) return;
     const known = this.#calls.get(task);
     const calls = known?.place === e ? known : this.#open(task, { place: e, value: null });
@@ -212,7 +211,7 @@ export class RecordedRows {
     const ended = { ...open, step: { ...open.step, end, endByte: byte } };
     open.slot.row = rowOf(ended);
     open.slot.isReady = true;
-    const [, task] = modelPlace.exec(end.e) ?? [];
+    const task = questionAt(end.e)?.taskId;
     const { calls: named = [], value } = end;
     if (task === undefined || named.length === 0 || value === null) return;
     const calls = this.#open(task, { place: end.e, value });
