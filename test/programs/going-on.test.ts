@@ -167,7 +167,7 @@ describe.skipIf(skipped)('svc --continue (skipped without python3)', () => {
     expect(await stopped(chat)).toBe(0);
   }, 120_000);
 
-  it('joins the last session where it runs, and says where there is none', async () => {
+  it('joins the last session while it runs, and says if there is none', async () => {
     const minute = await firstMinute();
     await minute.plays(says('One.'));
     const none = terminal(minute.workspace, ['--continue'], { env: environmentOf(minute) });

@@ -85,7 +85,7 @@ export function lastSessionOf(context: CommandContext, manifest: string): string
     // In one that ended without a task, nothing was said.
     if (facts.tasks > 0 || running.has(id)) return id;
   }
-  throw new Diagnostic('E-RUN-070', `no session of ${here} is recorded, so there is none to go on with`, {
+  throw new Diagnostic('E-RUN-070', `no session of ${here} is recorded: there is nothing to go on with`, {
     hint: 'svc sessions --all lists those of other folders: svc chat <session> goes on with one of them',
   });
 }
