@@ -6,6 +6,8 @@ const path = require('node:path');
 
 /** Of one program: of several builds, versions of Node and flags of its engine. Each has one to five megabytes. */
 const maxKept = 6;
+/** Writing one takes milliseconds. */
+const begunMs = 60_000;
 
 /** Whether this user alone can have written it. */
 function isOwn({ uid, mode }) {
@@ -63,15 +65,22 @@ function encoded({ kept, level, main, parts }) {
 /** Whole on the disk before it has its name: V8 does not survive a damaged one. Removes those that have long not been written. */
 function write(file, code, mode) {
   const temporary = `${file}.${process.pid}`;
-  fs.writeFileSync(temporary, code, { mode, flush: true });
-  fs.renameSync(temporary, file);
+  try {
+    fs.writeFileSync(temporary, code, { mode, flush: true });
+    fs.renameSync(temporary, file);
+  } catch (error) {
+    fs.rmSync(temporary, { force: true });
+    throw error;
+  }
   const folder = path.dirname(file);
   const [program] = path.basename(file).split('.');
-  const caches = fs.readdirSync(folder).filter((name) => name.startsWith(`${program}.cjs.`) && name.endsWith('.cache'));
-  if (caches.length <= maxKept) return;
-  const writtenAt = (name) => fs.statSync(path.join(folder, name)).mtimeMs;
+  const ofProgram = fs.readdirSync(folder).filter((name) => name.startsWith(`${program}.cjs.`));
+  const writtenAt = (name) => fs.statSync(path.join(folder, name), { throwIfNoEntry: false })?.mtimeMs ?? 0;
+  const caches = ofProgram.filter((name) => name.endsWith('.cache'));
   const oldestLast = caches.sort((one, other) => writtenAt(other) - writtenAt(one));
-  for (const name of oldestLast.slice(maxKept)) fs.rmSync(path.join(folder, name), { force: true });
+  // What a process that was killed had begun to write.
+  const begun = ofProgram.filter((name) => /\.cache\.\d+$/.test(name) && writtenAt(name) < Date.now() - begunMs);
+  for (const name of [...oldestLast.slice(maxKept), ...begun]) fs.rmSync(path.join(folder, name), { force: true });
 }
 
 /** Throws the error of the file system, and for a folder that others can write into. */

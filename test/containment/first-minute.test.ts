@@ -341,16 +341,21 @@ function installIn(minute: FirstMinute): string {
   const place = join(minute.folder, 'node_modules/svc');
   const checkout = fileURLToPath(new URL('../../', import.meta.url));
   for (const part of ['package.json', 'bin', 'dist']) {
-    cpSync(join(checkout, part), join(place, part), { recursive: true, filter: (path) => !path.endsWith('.cache') });
+    cpSync(join(checkout, part), join(place, part), { recursive: true, filter: (path) => !isCodeCache(path) });
   }
   return join(place, 'bin/svc.cjs');
+}
+
+/** A code cache, and one that a start is writing. */
+function isCodeCache(path: string): boolean {
+  return /\.cache(\.\d+)?$/.test(path);
 }
 
 /** What of an installation is run: its code cache is made anew by a start. */
 function programsOf(minute: FirstMinute): readonly string[] {
   const place = join(minute.folder, 'node_modules/svc');
   return readdirSync(place, { recursive: true, encoding: 'utf8' })
-    .filter((path) => lstatSync(join(place, path)).isFile() && !path.endsWith('.cache'))
+    .filter((path) => lstatSync(join(place, path)).isFile() && !isCodeCache(path))
     .map(
       (path) =>
         `${path} ${createHash('sha256')

@@ -4,12 +4,14 @@ import {
   chmodSync,
   chownSync,
   cpSync,
+  existsSync,
   mkdirSync,
   mkdtempSync,
   readdirSync,
   readFileSync,
   rmSync,
   statSync,
+  utimesSync,
   writeFileSync,
 } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -117,6 +119,18 @@ describe('svc, where it compiles what it runs,', () => {
     expect((await sh(ps, folder)).stderr).toContain('another build');
     cpSync(join(root, 'dist/late/svc-sessions-ps.cjs'), file);
     expect(await sh(ps, folder)).toMatchObject({ code: 0 });
+  });
+
+  it('removes what a start that was killed had begun to keep, and leaves what one is keeping now', async () => {
+    const folder = freshFolder();
+    copyPrograms(folder);
+    cpSync(join(root, 'package.json'), join(folder, 'package.json'));
+    writeCapsule(folder);
+    const begun = (name: string): string => join(folder, 'dist', `svc.cjs.${name}.v20.20.2-x64.cache.4621`);
+    for (const name of ['old', 'new']) writeFileSync(begun(name), 'half');
+    utimesSync(begun('old'), 1_700_000_000, 1_700_000_000);
+    await run(folder);
+    expect([existsSync(begun('old')), existsSync(begun('new'))]).toEqual([false, true]);
   });
 
   it('compiles the bundle anew when the cache that was kept is damaged', async () => {
