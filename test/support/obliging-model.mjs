@@ -5,7 +5,8 @@ import { createServer } from 'node:http';
 
 /**
  * What is asked for with a word in the message: `ask` asks with the bundled tool and repeats the answer, `slow` says a word and no more until its
- * connection is gone, `pause` takes a second and a half, `fail` is an error, `recall` repeats what was said first. Everything else is echoed, in two chunks.
+ * connection is gone, `pause` takes a second and a half, `fail` is an error, `recall` repeats what was said first, `say` says the rest of its line.
+ * Everything else is echoed, in two chunks.
  * @returns {Promise<{ endpoint: string, close: () => void }>}
  */
 export async function startObligingModel() {
@@ -49,7 +50,8 @@ async function answer(request, response) {
   if (does('slow')) return void response.write(event({ content: 'a ' }));
   if (does('pause')) await new Promise((resolve) => setTimeout(resolve, 1500));
   const first = messages.find(({ role }) => role === 'user')?.content ?? '';
-  const text = last?.role === 'tool' ? `You said ${last.content}.` : `echo: ${does('recall') ? first : asked}`;
+  const echo = /\bsay (.+)/.exec(asked)?.[1] ?? `echo: ${does('recall') ? first : asked}`;
+  const text = last?.role === 'tool' ? `You said ${last.content}.` : echo;
   const half = Math.ceil(text.length / 2);
   end(response, [{ content: text.slice(0, half) }, { content: text.slice(half) }], 'stop');
 }
