@@ -37,7 +37,7 @@ const shapes: Readonly<Record<string, string>> = {
   run: 'url pid session_id name version workdir',
   search: 'name version kind platforms description tags state registry',
   sessions:
-    'session_id capsule version folder started_at_ms status duration_ms model tasks tokens unread_lines task steps journal journal_removed_at_ms',
+    'session_id capsule version folder started_at_ms status duration_ms model tasks tokens unread_lines task steps journal journal_removed_at_ms asks',
   'trace diff': 'step before messages same_messages misses',
   'trace export': 'path session is_redacted damage',
   'trace list':

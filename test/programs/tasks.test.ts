@@ -42,6 +42,20 @@ function objectIn({ stdout }: SvcEnd): Record<string, unknown> {
   return JSON.parse(stdout) as Record<string, unknown>;
 }
 
+describe('svc sessions', () => {
+  it('says which session waits for an answer of a person, until it has one', async () => {
+    const { run, session, end } = await started(staysUp + asker, script(asks('Which colour?'), says('Blue.')));
+    const { asks: before } = objectIn(await run('sessions', '--json'));
+    await run('send', session, 'Ask me.', '--wait');
+    expect((await run('sessions')).stdout).toMatch(/ waits for you /);
+    const { status, asks: meanwhile } = objectIn(await run('sessions', '--json'));
+    expect([before, status, meanwhile]).toEqual([false, 'running', true]);
+    await run('answer', session, 'blue');
+    await expect.poll(async () => (await run('sessions')).stdout, { timeout: 60_000 }).toMatch(/ running /);
+    await end();
+  });
+});
+
 describe('svc send', () => {
   it('writes the answer of a task that it waited for, made harmless', async () => {
     const { run, end, session, workspace } = await started(staysUp, hangs);

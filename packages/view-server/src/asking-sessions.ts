@@ -1,11 +1,8 @@
-/** Knows which running sessions wait for an answer of a person: a trace has a question only once it is settled, so their capsules are asked. */
+/** Knows which running sessions wait for an answer of a person. */
 
-import { CapsuleClient } from '@svc/client/capsule-client.ts';
-import { ClientError } from '@svc/client/client-error.ts';
 import { BoundedMap } from '@svc/kit/bounded-map.ts';
-import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import { systemClock } from '@svc/kit/system-clock.ts';
-import { doorOf } from '@svc/record/running/approach-capsule.ts';
+import { hasOpenQuestion } from '@svc/record/running/open-question.ts';
 import { approach, type ViewingUser } from './capsule-relay.ts';
 import type { ViewedSession } from './viewed-session.ts';
 
@@ -58,16 +55,7 @@ export class AskingSessions {
 
   async #ask(session: ViewedSession): Promise<boolean> {
     const { user, readOnly } = this.#options;
-    try {
-      const capsule = await approach(user, session, { method: 'stream/watch', readOnly, timeoutMs: callMs });
-      if (capsule === null) return false;
-      const door = doorOf({ ...capsule, timeoutMs: callMs });
-      const snapshot = await new CapsuleClient({ ...door, isGated: false }).snapshot();
-      return snapshot?.tasks.some(({ question }) => question !== null) ?? false;
-    } catch (error) {
-      // It has just ended, is suspended, or wants a token that is not here: the list says that it runs.
-      if (error instanceof ClientError || error instanceof Diagnostic) return false;
-      throw error;
-    }
+    const asked = { method: 'stream/watch', readOnly, timeoutMs: callMs };
+    return await hasOpenQuestion(async () => await approach(user, session, asked), callMs);
   }
 }

@@ -9,9 +9,11 @@ import { ioFault } from '@svc/kit/files/io-fault.ts';
 import { readBeneath } from '@svc/kit/files/read-beneath.ts';
 import { readFileUpTo } from '@svc/kit/files/read-up-to.ts';
 import { unlessRefused } from '@svc/kit/files/unless-refused.ts';
+import type { ContextId, SessionId } from '@svc/protocol/ids.ts';
 import { decodeStrictUtf8 } from '@svc/protocol/strict-utf8.ts';
 import { decodeTraceparent } from '@svc/protocol/traceparent.ts';
-import type { Sender } from '@svc/session/task/task.ts';
+import { continuedContext } from '@svc/record/sessions/session-names.ts';
+import type { Sender, TaskSource } from '@svc/session/task/task.ts';
 
 const largestTask = 10 * 1024 * 1024;
 
@@ -52,8 +54,26 @@ export async function findInitialTask(request: InitialTaskRequest): Promise<Init
   });
 }
 
+interface FirstTaskOf {
+  readonly env: Environment;
+  readonly sessionId: SessionId;
+  /** Whether it goes on with a session before. */
+  readonly isContinued: boolean;
+}
+
+/** The first task as its session takes it: in the conversation of the session before, where it goes on with one. */
+export function sourceOfFirst({ text }: InitialTask, { env, sessionId, isContinued }: FirstTaskOf): TaskSource {
+  return {
+    text,
+    origin: 'user',
+    trust: 'trusted',
+    sender: initialSender(env),
+    ...(isContinued ? { contextId: continuedContext(sessionId) as ContextId } : {}),
+  };
+}
+
 /** Returns null unless `TRACEPARENT` names the span that the capsule's start belongs to. */
-export function initialSender(env: Environment): Sender | null {
+function initialSender(env: Environment): Sender | null {
   const traceparent = env['TRACEPARENT'] ?? '';
   return decodeTraceparent(traceparent) === null ? null : { principal: 'operator', tags: { traceparent } };
 }

@@ -29,7 +29,7 @@ import { Inventory } from '@svc/session/tools/inventory.ts';
 import { LateGrantUsage } from '../stage/late-grant-usage.ts';
 import { asksForTelemetry } from '../launch/telemetry-variables.ts';
 import type { OpenSessionRequest } from '../launch/open-session-request.ts';
-import { initialSender } from '../launch/initial-task.ts';
+import { sourceOfFirst } from '../launch/initial-task.ts';
 import type { SessionPeerFiles } from '../stage/stage-peer-files.ts';
 import { keptWhere } from '../stage/session-setup.ts';
 import { stageSession, type StagedSession } from '../stage/stage.ts';
@@ -386,11 +386,11 @@ function buildSession(
 
 /** The operator who starts the capsule gives the first task, so it is trusted (docs/protocol.md "Origin and trust"). */
 function submitFirst(session: Session, open: OpenSessionRequest, files: WorkdirFiles): void {
-  const { initialTask } = open.launch;
-  if (initialTask === null) return;
-  const { text } = initialTask;
-  files.writeTask(text);
-  session.board.submit({ text, origin: 'user', trust: 'trusted', sender: initialSender(open.request.env) });
+  const { launch, request, sessionId } = open;
+  if (launch.initialTask === null) return;
+  files.writeTask(launch.initialTask.text);
+  const isContinued = request.changes?.continues !== undefined;
+  session.board.submit(sourceOfFirst(launch.initialTask, { env: request.env, sessionId, isContinued }));
 }
 
 /** Returns null for a session that starts each task from nothing, which loads nothing for conversations. */

@@ -122,4 +122,9 @@ export const commandCodes = {
     explanation:
       'A session that is gone on with works in the folder of the one before. That folder was moved or removed, or something else stands in its place. Move it back, or begin anew in the folder that there is: what was said and done is still in svc trace show.',
   },
+  'E-RUN-202': {
+    title: 'the last session still runs',
+    explanation:
+      'svc -p --continue starts another session with the conversation of the last one of the folder. That one has not ended: send it the message with svc send --wait, or join it with svc --continue on a terminal.',
+  },
 } as const satisfies Record<string, CatalogueEntry>;

@@ -244,7 +244,12 @@ export class ChatInput {
       if (view.screen.isLive) chat.say(say`${inertLine(typed, maxCommand)}\n`);
       return this.#do(async () => await runSlashCommand(typed, this.#scope));
     }
-    const text = typed.startsWith('//') ? typed.slice(1) : typed;
+    this.send(typed.startsWith('//') ? typed.slice(1) : typed, typed, question);
+  }
+
+  /** Sends a text; what the capsule does not take comes back into the line. */
+  send(text: string, typed: string = text, question: Question | null = null): void {
+    const { chat, view } = this.#parts;
     this.#do(async () => {
       if (!(await chat.send(text, question)) && view.screen.isLive) this.#giveBack(typed, question);
     });

@@ -4,7 +4,6 @@ import { randomUUID } from 'node:crypto';
 import { dirname, join, resolve } from 'node:path';
 import { Command } from 'commander';
 
-import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import { realPath } from '@svc/kit/files/resolve-beneath.ts';
 import { shownMinute } from '@svc/kit/shown-values.ts';
 import type { Snapshot } from '@svc/protocol/live-events.ts';
@@ -17,46 +16,28 @@ import type { CommandContext } from '@svc/terminal/screen/command-context.ts';
 import { History } from '@svc/terminal/keyboard/history.ts';
 import { render } from '@svc/terminal/screen/render-failure.ts';
 import { inertLine } from '@svc/terminal/screen/inert-text.ts';
-import { joined, say, type Shown } from '@svc/terminal/screen/shown.ts';
+import { say, type Shown } from '@svc/terminal/screen/shown.ts';
 import { plainFlag, plainHelp, shownPlainly } from '../command/plain-context.ts';
-import { believedManifest, type ReadManifest, reachOfManifest, reachRow } from '../run/first-minute/found-manifest.ts';
+import { reachRow } from '../run/first-minute/found-manifest.ts';
 import {
   hasManifest,
   isNamed,
   refuseFlags,
   taskFlagsAsGiven,
-  type TrustFlag,
   withTaskFlags,
   withTrustFlag,
 } from '../run/first-minute/task-command.ts';
-import type { TaskFlags } from '../run/first-minute/open-task.ts';
 import { projectOption, writeGitOption } from '../run/run-command.ts';
-import { scopeRequest } from '../run/run.ts';
-import { usualOptions } from '../run/run-options.ts';
 import type { SessionView } from '../shown/session-view.ts';
 import { endStopped } from '../sessions/stop.ts';
 import { OpenCapsule, runningSessionHelp } from '../sessions/tasks/open-capsule.ts';
 import { chatView } from './chat-view.ts';
+import { type ChatOptions, type ContinueOptions, manifestOf, noTerminal, refuseOthers } from './chat-options.ts';
 import { ChatInput } from './chat-input.ts';
 import { ChatSession } from './chat-session.ts';
 import { type OwnCapsule, startCapsule } from './own-capsule.ts';
 
 const maxName = 200;
-
-export interface ChatOptions extends TaskFlags, TrustFlag {
-  /** Whether the command line names the manifest. */
-  readonly isNamed?: boolean;
-  readonly manifest: string;
-  readonly workdir?: string;
-  readonly project?: string;
-  readonly containment?: string;
-  readonly envFile: boolean;
-  readonly offline?: boolean;
-  readonly history: boolean;
-  readonly plain?: boolean;
-  readonly sendToken?: boolean;
-  readonly continue?: boolean;
-}
 
 /** `svc chat [session]`: joins a session, or starts the capsule of the manifest for as long as the chat lasts (docs/cli.md "svc chat"). */
 export function chatCommand(context: CommandContext): Command {
@@ -75,60 +56,85 @@ export function chatCommand(context: CommandContext): Command {
     .option(plainFlag, plainHelp)
     .option('--send-token', sendTokenHelp)
     .action(async (wanted: string | undefined, options: ChatOptions, command: Command) => {
-      if (wanted !== undefined && options.continue === true)
-        command.error('error: --continue means the last session of this folder: leave it out, or the session');
       const where = await shownPlainly(context, options.plain);
       const given = { ...options, isNamed: isNamed(command) };
       const usage = (problem: string): never => command.error(`error: ${problem}`);
-      const { meant, ended } = await sessionMeant(wanted, given, where);
-      if (ended !== null) return void (process.exitCode = await chatAgain(ended, given, { context: where, usage }));
-      if (meant !== undefined || hasManifest(options, context)) refuseFlags(options, usage);
-      else {
-        const flag = options.trust !== undefined ? '--trust' : options.project !== undefined ? '--project' : null;
-        if (flag !== null) usage(`${flag} goes with a manifest: ${options.manifest} is not here`);
-      }
-      process.exitCode = await chat(meant, given, where);
+      if (options.continue === true) return await continueLast(wanted, given, { context: where, usage, command });
+      process.exitCode = await talkWith(wanted, given, { context: where, usage, message: null });
     });
 }
 
-/** The session that is meant; `ended` is its id where it does not run any more, and can be gone on with. */
-async function sessionMeant(
-  wanted: string | undefined,
-  options: ChatOptions,
-  context: CommandContext,
-): Promise<{ readonly meant: string | undefined; readonly ended: string | null }> {
-  if (wanted === undefined && options.continue !== true) return { meant: undefined, ended: null };
-  const { endedSessionId, lastSessionOf } = await import('./ended-session.ts');
-  const meant = wanted ?? lastSessionOf(context, options.manifest);
-  return { meant, ended: endedSessionId(context, options.manifest, meant) };
+interface Surroundings {
+  readonly context: CommandContext;
+  readonly usage: (problem: string) => never;
 }
 
-/** Goes on with a session that has ended; the exit code. */
-async function chatAgain(
-  id: string,
+/**
+ * `svc --continue ["<text>"]`: goes on with the last session of this folder. The text is sent at once; without a terminal its answer is all that is
+ * written. Sets the exit code.
+ */
+export async function continueLast(
+  text: string | undefined,
+  options: ContinueOptions,
+  { context, usage, command }: Surroundings & { readonly command: Command },
+): Promise<void> {
+  // As a session it would be the wrong place for it.
+  if (text !== undefined && options.print === undefined && !/\s/.test(text.trim()))
+    usage(
+      `--continue means the last session of this folder: svc chat ${text} goes on with that session, svc -p --continue ${text} sends one word`,
+    );
+  const isTyped = process.stdin.isTTY && context.stdout.isTerminal;
+  const isScript = options.print !== undefined || options.output !== undefined;
+  if (isScript || (text !== undefined && !isTyped)) {
+    const { answerOn } = await import('./continue-session.ts');
+    return await answerOn(text, options, { context, usage, command });
+  }
+  refuseOthers(command, ofChats, usage);
+  const { lastSessionOf } = await import('./ended-session.ts');
+  const last = lastSessionOf(context, options.manifest);
+  process.exitCode = await talkWith(last, options, { context, usage, message: text ?? null });
+}
+
+const ofChats =
+  'model keyEnv insecureHttp context write writeGit allow net env mcp hostRead manifest workdir project trust containment envFile offline history plain sendToken continue';
+
+/** Joins the session that is named, goes on with it where it has ended, or starts one; the exit code. */
+export async function talkWith(
+  wanted: string | undefined,
   options: ChatOptions,
-  { context, usage }: { readonly context: CommandContext; readonly usage: (problem: string) => never },
+  { context, usage, message }: Surroundings & { readonly message: string | null },
 ): Promise<number> {
-  if (!process.stdin.isTTY || !context.stdout.isTerminal) throw noTerminal();
-  const { heldToCapsule, isTaskSession, openEndedSession } = await import('./ended-session.ts');
-  let notes = say``;
-  let needsProject = false;
-  if (!isTaskSession(context, options.manifest, id)) {
-    refuseFlags(options, usage);
-    const now = await manifestOf(options, context);
-    notes = await heldToCapsule(id, options, { now, context });
-    needsProject = now.needsProject;
-  } else if (options.workdir !== undefined || options.trust !== undefined || options.project !== undefined)
-    usage('--workdir, --project and --trust go with a manifest: that was a session without one');
-  const { history, warning } = History.open(context.home, { isKept: options.history });
-  if (warning !== null) context.stderr.write(render([warning], context));
-  const ended = await openEndedSession(id, { ...options, needsProject }, context);
-  const { goOn } = await import('./going-on.ts');
-  return await goOn(ended, { context, history, notes: joined([ended.notes, notes]) });
+  const ended = await endedOf(wanted, options, context);
+  if (ended !== null) {
+    const { chatAgain } = await import('./continue-session.ts');
+    return await chatAgain(ended, options, { context, usage, message });
+  }
+  if (wanted !== undefined || hasManifest(options, context)) refuseFlags(options, usage);
+  else {
+    const flag = options.trust !== undefined ? '--trust' : options.project !== undefined ? '--project' : null;
+    if (flag !== null) usage(`${flag} goes with a manifest: ${options.manifest} is not here`);
+  }
+  return await chat(wanted, options, context, message);
+}
+
+/** The id of the session that is named where it does not run any more, and can be gone on with. */
+async function endedOf(
+  wanted: string | undefined,
+  { manifest }: ChatOptions,
+  context: CommandContext,
+): Promise<string | null> {
+  if (wanted === undefined) return null;
+  const { endedSessionId } = await import('./ended-session.ts');
+  return endedSessionId(context, manifest, wanted);
 }
 
 /** Talks to the session that is named, or to one that is started; the exit code. */
-export async function chat(wanted: string | undefined, options: ChatOptions, context: CommandContext): Promise<number> {
+export async function chat(
+  wanted: string | undefined,
+  options: ChatOptions,
+  context: CommandContext,
+  message: string | null = null,
+): Promise<number> {
   if (!process.stdin.isTTY || !context.stdout.isTerminal) throw noTerminal();
   const { history, warning } = History.open(context.home, { isKept: options.history });
   let view: SessionView | null = null;
@@ -151,7 +157,7 @@ export async function chat(wanted: string | undefined, options: ChatOptions, con
     const { sendToken = false } = options;
     const capsule = await OpenCapsule.open(context, session, { method: 'stream/watch', sendToken });
     const isTold = own !== null && !isDescribed;
-    return await talk({ context, capsule, located, own, isTold, history }, (made) => {
+    return await talk({ context, capsule, located, own, isTold, history, message }, (made) => {
       view = made;
       if (warning !== null) made.say(render([warning], context));
     });
@@ -170,6 +176,8 @@ interface Talk {
   /** Whether its first row, which names model, folder and class, has been said as it started. */
   readonly isTold: boolean;
   readonly history: History;
+  /** Is sent at once. */
+  readonly message: string | null;
 }
 
 async function talk(parts: Talk, onView: (view: SessionView) => void): Promise<number> {
@@ -210,6 +218,7 @@ async function talk(parts: Talk, onView: (view: SessionView) => void): Promise<n
   const endWatch = record === null ? (): void => {} : whenEnded(record, () => chatting.gone());
   try {
     input.open();
+    if (parts.message !== null) input.send(parts.message);
     own?.attend();
     const end = await chatting.follow();
     return await input.ended(end);
@@ -246,13 +255,6 @@ function titleOf(snapshot: Snapshot | null, session: string): Shown {
   return say`${inertLine(`${name} ${version}`, maxName)} · ${containment} · ${session} · ${inertLine(model, maxName)}\n`;
 }
 
-async function manifestOf(options: ChatOptions, context: CommandContext): Promise<ReadManifest> {
-  if (options.isNamed === true) return await reachOfManifest(options, context);
-  const { containment: _, ...others } = options;
-  const scope = scopeRequest({ ...usualOptions, ...others }, context);
-  return await believedManifest(options, { context, mayAsk: true, scope });
-}
-
 /** The capsule of a folder (docs/first-minute.md). */
 function startWithoutManifest({ containment, offline, ...flags }: ChatOptions): string[] {
   return [
@@ -275,10 +277,4 @@ function startArguments(options: ChatOptions): string[] {
     ...(envFile ? [] : ['--no-env-file']),
     ...(offline === true ? ['--offline'] : []),
   ];
-}
-
-function noTerminal(): Diagnostic {
-  return new Diagnostic('E-RUN-121', 'svc chat needs a terminal to type at and to be read on', {
-    hint: 'svc -p "<task>" gives a script one answer; svc send <session> "<text>" sends a message',
-  });
 }

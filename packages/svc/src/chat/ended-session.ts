@@ -355,6 +355,22 @@ function folderGone(session: string, why: string): Diagnostic {
   });
 }
 
+const publishedHint = 'a session of a published capsule (svc run --capsule) cannot be gone on with';
+
+/** `E-RUN-200`, for a session of a capsule where there is no manifest. */
+export async function withoutManifest(
+  id: string,
+  options: GoingOnOptions,
+  context: CommandContext,
+): Promise<Diagnostic> {
+  return await withJournal(context, id, options, ({ open }) => {
+    const message = `${id} is a session of ${open.capsule.name}, and ${options.manifest} is not here`;
+    return new Diagnostic('E-RUN-200', message, {
+      hint: `where its manifest is, svc chat --manifest <path> <session> goes on; ${publishedHint}`,
+    });
+  });
+}
+
 /** Whether the manifest that stands there now is one of the same capsule, and what to say where it has changed. `E-RUN-200` for another one. */
 export async function heldToCapsule(
   id: string,
@@ -371,7 +387,7 @@ export async function heldToCapsule(
         'E-RUN-200',
         `${id} is a session of ${name}, and ${options.manifest} is that of ${now.name}`,
         {
-          hint: 'name the manifest of the session: svc chat --manifest <path> <session>',
+          hint: `name the manifest of the session: svc chat --manifest <path> <session>; ${publishedHint}`,
         },
       );
     const before = manifestIn(journal);

@@ -21,13 +21,15 @@ interface GoingOn {
   readonly history: History;
   /** Said below the transcript. */
   readonly notes: Shown;
+  /** Is sent as soon as the session is there. */
+  readonly message: string | null;
 }
 
 /**
  * Shows the transcript and the prompt at once, and starts the session meanwhile: what is typed before it is there waits for it. Resolves with the exit code
  * of the chat, or with that of a session that does not start.
  */
-export async function goOn(ended: EndedSession, { context, history, notes }: GoingOn): Promise<number> {
+export async function goOn(ended: EndedSession, { context, history, notes, message }: GoingOn): Promise<number> {
   const sessionId = mintSessionId(systemClock);
   const capsule = new LateCapsule();
   let located: LocatedCapsule | null = null;
@@ -66,6 +68,7 @@ export async function goOn(ended: EndedSession, { context, history, notes }: Goi
     view.say(notes);
     view.say(say`goes on with …${ended.suffix} as …${sessionId.slice(-4)} \u00B7 Ctrl+D leaves, /help says the rest\n`);
     input.open();
+    if (message !== null) input.send(message);
     view.screen.flush();
     const args = [...(await ended.args()), '--continues', ended.id, '--session-id', sessionId];
     starting = startCapsule(args, { ...context, cwd: ended.cwd }, (rows) => view.say(rows));

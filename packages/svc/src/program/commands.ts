@@ -1,5 +1,7 @@
 /** The table of all commands. */
 
+import type { CommandContext } from '@svc/terminal/screen/command-context.ts';
+import type * as SessionsModule from '../sessions/sessions.ts';
 import type { CommandEntry, CommandGroup } from './command-tree.ts';
 
 const work: CommandGroup = 'Give work:';
@@ -9,6 +11,18 @@ const artifacts: CommandGroup = 'Use tools and other artifacts:';
 const authors: CommandGroup = 'Write, sign and publish them:';
 const machine: CommandGroup = 'This machine, and svc itself:';
 
+/** Goes on with a session that was chosen from a list. */
+function goOnIn(context: CommandContext): Parameters<typeof SessionsModule.sessionsCommand>[1] {
+  return async (session, options) => {
+    const { talkWith } = await import('../chat/chat.ts');
+    const usage = (problem: string): never => {
+      throw new Error(problem);
+    };
+    const given = { ...options, envFile: true, history: true };
+    process.exitCode = await talkWith(session, given, { context, usage, message: null });
+  };
+}
+
 /** Every command of `svc`, in the order of docs/cli.md. The help lists them by group, each group where its first command stands. */
 export const commands: readonly CommandEntry[] = [
   { name: 'run', group: work, load: async () => (await import('../run/run-command.ts')).runCommand },
@@ -16,7 +30,14 @@ export const commands: readonly CommandEntry[] = [
   { name: 'serve', group: work, load: async () => (await import('../serve/serve.ts')).serveCommand },
   { name: 'stop', group: running, load: async () => (await import('../sessions/stop.ts')).stopCommand },
   { name: 'ps', group: running, load: async () => (await import('../sessions/ps.ts')).psCommand },
-  { name: 'sessions', group: running, load: async () => (await import('../sessions/sessions.ts')).sessionsCommand },
+  {
+    name: 'sessions',
+    group: running,
+    load: async () => {
+      const { sessionsCommand } = await import('../sessions/sessions.ts');
+      return (context) => sessionsCommand(context, goOnIn(context));
+    },
+  },
   { name: 'send', group: work, load: async () => (await import('../sessions/tasks/send.ts')).sendCommand },
   { name: 'tasks', group: running, load: async () => (await import('../sessions/tasks/tasks.ts')).tasksCommand },
   { name: 'cancel', group: work, load: async () => (await import('../sessions/tasks/cancel.ts')).cancelCommand },

@@ -76,9 +76,10 @@ async function isServed(line: readonly string[], context: CommandContext): Promi
   return line[0] === 'serve' && (await (await import('../serve/plain-serve.ts')).servedPlainly(line.slice(1), context));
 }
 
-/** `svc` alone, on a terminal, is `svc chat`, and so is `svc --continue`. */
+/** `svc` alone, on a terminal, is `svc chat`, and so is `svc --continue`, except for a script. */
 function meantBy(args: readonly string[]): readonly string[] {
-  if (args[0] === '--continue' || args[0] === '-c') return ['chat', ...args];
+  const isScript = args.some((word) => /^(?:-p|--print|--output)(?:=|$)/.test(word));
+  if (!isScript && (args[0] === '--continue' || args[0] === '-c')) return ['chat', ...args];
   return args.length === 0 && isatty(0) && isTerminal(1) ? ['chat'] : args;
 }
 

@@ -7,6 +7,7 @@ import { Command, CommanderError } from 'commander';
 import { version } from '@svc/kit/version.ts';
 import { redactHandles } from '@svc/kit/diagnostics/handle-id.ts';
 import type { TaskFlags } from '../run/first-minute/open-task.ts';
+import type { Conversation } from '../run/first-minute/task-command.ts';
 import type { CommandContext } from '@svc/terminal/screen/command-context.ts';
 import { sayLines } from '@svc/terminal/screen/shown.ts';
 import { commands } from './commands.ts';
@@ -37,6 +38,12 @@ async function talk(flags: TaskFlags, context: CommandContext): Promise<number> 
   return await chat(undefined, { ...flags, manifest: './svc.yaml', envFile: true, history: true }, context);
 }
 
+/** `svc -p --continue "<text>"` and the like. */
+const goOn: Conversation['goOn'] = async (text, options, around) => {
+  const { continueLast } = await import('../chat/chat.ts');
+  await continueLast(text, { ...options, history: true }, around);
+};
+
 /** `--manifest <folder>` stands for the `svc.yaml` in it. */
 function nameManifest(command: Command, { cwd }: CommandContext): void {
   const named: unknown = command.getOptionValue('manifest');
@@ -59,7 +66,9 @@ async function program(args: readonly string[], context: CommandContext): Promis
   const [first = ''] = args;
   // No command is empty, begins with a dash or has a blank in it: this is a task, or a flag of one.
   if (args.length > 0 && /^$|^-|\s/.test(first) && !rootFlags.has(first))
-    return (await import('../run/first-minute/task-command.ts')).taskCommand(context, talk).copyInheritedSettings(root);
+    return (await import('../run/first-minute/task-command.ts'))
+      .taskCommand(context, { talk, goOn })
+      .copyInheritedSettings(root);
   const asked = commands.filter(({ name }) => name === first);
   const wanted = asked.length > 0 || versionFlags.has(first) ? asked : commands;
   if (wanted === commands) (await import('./help/examples.ts')).addFirstSteps(root);

@@ -1,6 +1,6 @@
 /** Reads the session that a run goes on with. */
 
-import type { ContinuedSession } from '@svc/capsule/launch/running-capsule.ts';
+import type { ContinuedSession, RunChanges } from '@svc/capsule/launch/running-capsule.ts';
 import { type SessionPlaces, withJournal, type WorkspaceOption } from '@svc/record/sessions/recorded-sessions.ts';
 import { isSessionId, type SessionId } from '@svc/protocol/ids.ts';
 import { recordedConversation } from '@svc/session/replay/recorded-conversation.ts';
@@ -8,8 +8,24 @@ import { recordedConversation } from '@svc/session/replay/recorded-conversation.
 /** So many sessions without a word of their own may stand between this one and the conversation. */
 const mostPassed = 100;
 
+/** The same changes, with the conversation of the session before. Throws as `withJournal` and `recordedConversation` do. */
+export async function goesOn(
+  changes: RunChanges,
+  session: SessionId,
+  { places, manifest }: WorkspaceOption & { readonly places: SessionPlaces },
+): Promise<RunChanges> {
+  return {
+    ...changes,
+    settle: (given) => {
+      const settled = changes.settle(given);
+      return { ...settled, lifecycle: { ...settled.lifecycle, conversation: 'threaded' } };
+    },
+    continues: await continuedSession(places, { manifest }, session),
+  };
+}
+
 /** Its conversation, or that of the session that it goes on with itself. Throws as `withJournal` and `recordedConversation` do. */
-export async function continuedSession(
+async function continuedSession(
   places: SessionPlaces,
   options: WorkspaceOption,
   session: SessionId,

@@ -118,7 +118,7 @@ export async function run(
         sources: options.offline === true ? () => [] : lateSources(context, choice),
         fetchObserver: script === null && isLive(options, context) ? await downloadView(context) : null,
         stop: stop.signal,
-        changes: script?.changes ?? (options.forChat === true ? await chatChanges(options, context) : null),
+        changes: await changesOf(options, context, script),
         onActivity: listener(script, view, own?.companion ?? null),
       },
       script ?? observer(options, context, { result, view, tell, written, companion: own?.companion ?? null, hintOf }),
@@ -158,11 +158,16 @@ async function openScript(...of: Parameters<typeof ScriptModule.openScript>): Pr
   return (await import('./script/script-run.ts')).openScript(...of);
 }
 
-async function chatChanges({ continues, manifest }: RunOptions, context: CommandContext): Promise<RunChanges> {
-  const { chatChanges: changes } = await import('./chat-changes.ts');
+async function changesOf(
+  { forChat, continues, manifest }: RunOptions,
+  context: CommandContext,
+  script: OpenScript | null,
+): Promise<RunChanges | null> {
+  if (script === null && forChat !== true) return null;
+  const changes = script?.changes ?? (await import('./chat-changes.ts')).chatChanges;
   if (continues === undefined) return changes;
-  const { continuedSession } = await import('./continued-session.ts');
-  return { ...changes, continues: await continuedSession(context, { manifest }, continues) };
+  const { goesOn } = await import('./continued-session.ts');
+  return await goesOn(changes, continues, { places: context, manifest });
 }
 
 async function resultPlace(): Promise<ResultPlace> {

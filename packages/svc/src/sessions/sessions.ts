@@ -4,6 +4,7 @@ import { basename, dirname } from 'node:path';
 import { Command } from 'commander';
 
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
+import { realPath } from '@svc/kit/files/resolve-beneath.ts';
 import { systemClock } from '@svc/kit/system-clock.ts';
 import { shownCount, shownMinute } from '@svc/kit/shown-values.ts';
 import { readRunningRecords, type RunningRecord } from '@svc/record/sessions/running-record.ts';
@@ -19,6 +20,8 @@ import {
 } from '@svc/record/sessions/recorded-sessions.ts';
 import { factsOf, type SessionFacts } from '@svc/record/sessions/session-facts.ts';
 import { linesLeftOut } from '@svc/record/sessions/trace-events.ts';
+import { approachCapsule, locateCapsule, tokenChoice } from '@svc/record/running/approach-capsule.ts';
+import { hasOpenQuestion } from '@svc/record/running/open-question.ts';
 import type { CommandContext } from '@svc/terminal/screen/command-context.ts';
 import { render } from '@svc/terminal/screen/render-failure.ts';
 import { type Column, renderTable } from '@svc/terminal/screen/table.ts';
@@ -31,7 +34,14 @@ type ListedSession = Omit<SessionFacts, 'tasks' | 'tokens' | 'unread_lines'> & {
   readonly tasks: number | null;
   readonly tokens: number | null;
   readonly unread_lines: number | null;
+  /** Whether a question of it waits for an answer of a person. */
+  readonly asks: boolean;
 };
+
+/** Goes on with a session that a person has chosen, and sets the exit code. */
+type GoOn = (session: string, options: WorkspaceOption & { readonly isNamed: boolean }) => Promise<void>;
+
+type Unasked = Omit<ListedSession, 'asks'>;
 
 interface SessionsOptions extends WorkspaceOption {
   readonly all?: boolean;
@@ -53,8 +63,11 @@ const columns: readonly Column[] = [
 const maxShown = 20;
 const failures: ReadonlySet<string> = new Set(['failed', 'trapped', 'crashed', 'not-started']);
 
-/** `svc sessions`: all that run as this user, and those of this workspace that have ended, newest first. */
-export function sessionsCommand(context: CommandContext): Command {
+/**
+ * `svc sessions`: all that run as this user, and those of this workspace that have ended, newest first. On a terminal a person may choose one of them to go on
+ * with.
+ */
+export function sessionsCommand(context: CommandContext, goOn: GoOn): Command {
   return new Command('sessions')
     .description('List running and ended sessions.')
     .option('--all', `list all of them, not the newest ${maxShown}`)
@@ -63,20 +76,59 @@ export function sessionsCommand(context: CommandContext): Command {
     .option(manifestFlag, manifestHelp, './svc.yaml')
     .option('--json', 'write one JSON object per line')
     .addHelpText('after', '\nExample:\n  svc sessions --failed --since 2d')
-    .action((options: SessionsOptions) => {
-      const { listed, more } = sessionsFor(context, options);
+    .action(async (options: SessionsOptions, command: Command) => {
+      const { listed: found, more } = sessionsFor(context, options);
+      const listed = await Promise.all(
+        found.map(async (each) =>
+          Object.assign(each, { asks: each.status === 'running' && (await asks(each, context)) }),
+        ),
+      );
+      let chosen: string | null = null;
       if (options.json === true) {
         for (const each of listed) context.stdout.write(jsonLine(each));
       } else if (listed.length > 0) {
-        const ids = listed.map(({ session_id: id }) => id);
-        const rows = listed.map((each) => rowOf(each, ids));
-        context.stdout.write(renderTable(columns, rows, context.stdout));
+        chosen = await shown(listed, context);
       } else {
         const which = options.failed === true || options.since !== undefined ? 'no such session' : 'no session';
         context.stderr.write(say`${which} runs or is recorded in ${sessionsFolder(context, options)}\n`);
       }
-      if (more > 0) context.stderr.write(say`up to ${more} older: svc sessions --all\n`);
+      if (more > 0 && chosen === null) context.stderr.write(say`up to ${more} older: svc sessions --all\n`);
+      const isNamed = command.getOptionValueSource('manifest') === 'cli';
+      if (chosen !== null) await goOn(chosen, { manifest: options.manifest, isNamed });
     });
+}
+
+/** Lists them; returns the id of the one that a person takes. */
+async function shown(listed: readonly ListedSession[], context: CommandContext): Promise<string | null> {
+  const ids = listed.map(({ session_id: id }) => id);
+  const rows = listed.map((each) => rowOf(each, ids));
+  const { stdout, cwd } = context;
+  if (process.stdin.isTTY && stdout.terminal?.isPlain === false) {
+    const { pickRow } = await import('./pick-session.ts');
+    const here = realPath(cwd);
+    const ofHere = listed.findIndex(({ folder }) => folder === here);
+    const ended = listed.findIndex(({ status }) => status !== 'running');
+    const taken = await pickRow(
+      {
+        table: (width) => renderTable(columns, rows, { columns: width }).text.trimEnd().split('\n'),
+        count: rows.length,
+        first: Math.max(0, ofHere === -1 ? ended : ofHere),
+        hint: '  Enter goes on with it, arrow keys choose, Esc leaves',
+      },
+      context,
+    );
+    if (taken !== undefined) return taken === null ? null : (ids[taken] ?? null);
+  }
+  stdout.write(renderTable(columns, rows, stdout));
+  return null;
+}
+
+/** A list does not wait for a capsule that hangs. */
+const askMs = 1000;
+
+async function asks({ session_id: id }: Unasked, context: CommandContext): Promise<boolean> {
+  const choice = tokenChoice(context, { method: 'stream/watch', timeoutMs: askMs });
+  return await hasOpenQuestion(async () => await approachCapsule(locateCapsule(context.home, id), choice), askMs);
 }
 
 interface Candidate {
@@ -90,11 +142,11 @@ interface Candidate {
 function sessionsFor(
   context: CommandContext,
   options: SessionsOptions,
-): { readonly listed: readonly ListedSession[]; readonly more: number } {
+): { readonly listed: readonly Unasked[]; readonly more: number } {
   const from = options.since === undefined ? 0 : systemClock.now() - ageOf('--since', options.since);
   const most = options.all === true ? Infinity : maxShown;
   const candidates = newestFirst(context, options).filter(({ startedMs }) => startedMs >= from);
-  const listed: ListedSession[] = [];
+  const listed: Unasked[] = [];
   for (const [index, candidate] of candidates.entries()) {
     if (listed.length >= most) return { listed, more: candidates.length - index };
     const facts = factsFor(candidate, context);
@@ -124,7 +176,7 @@ function newestFirst(context: CommandContext, options: SessionsOptions): readonl
 }
 
 /** Returns null for a session that cannot be read and does not run, and reports it on standard error. */
-function factsFor({ id, folder, record }: Candidate, context: CommandContext): ListedSession | null {
+function factsFor({ id, folder, record }: Candidate, context: CommandContext): Unasked | null {
   try {
     const directory = holdSession(folder, id);
     try {
@@ -142,7 +194,7 @@ function factsFor({ id, folder, record }: Candidate, context: CommandContext): L
   }
 }
 
-function factsOfRecord(record: RunningRecord): ListedSession {
+function factsOfRecord(record: RunningRecord): Unasked {
   return {
     session_id: record.session_id,
     capsule: record.name,
@@ -167,7 +219,7 @@ function rowOf(facts: ListedSession, ids: readonly string[]): readonly string[] 
     `…${suffixOf(facts.session_id, ids)}`,
     capsuleCell(facts),
     facts.started_at_ms === null ? '-' : shownMinute(facts.started_at_ms),
-    facts.status,
+    facts.asks ? 'waits for you' : facts.status,
     facts.tasks === null ? '-' : String(facts.tasks),
     facts.tokens === null ? '-' : shownCount(facts.tokens),
     facts.task ?? '-',

@@ -20,7 +20,9 @@ import { serverWords } from './named-servers.ts';
 import { openTask, type TaskFlags } from './open-task.ts';
 import type { CompanionRequest } from './task-companion.ts';
 
-type TaskOptions = Omit<RunOptions, 'print'> & TaskFlags & TrustFlag & { readonly print?: string | true };
+export type TaskOptions = Omit<RunOptions, 'print'> &
+  TaskFlags &
+  TrustFlag & { readonly print?: string | true; readonly continue?: boolean };
 
 /** What only the capsule of a manifest that was found takes. */
 export interface TrustFlag {
@@ -31,22 +33,29 @@ export interface TrustFlag {
  * `svc "task"` and `svc -p "task"`: with the manifest of the current folder where there is one, else with the folder itself, read only (docs/first-minute.md). It has the
  * options of `svc run` too.
  */
-export function taskCommand(context: CommandContext, talk: Talk): Command {
+export function taskCommand(context: CommandContext, conversation: Conversation | null): Command {
   return withTrustFlag(withTaskFlags(runCommand(context)))
     .name('svc')
     .usage('[options] "<task>"')
     .description('Do one task in the current folder, read only without --write. Without a task: svc help.')
     .argument('[task]', 'what is to be done, in quotes')
+    .option('-c, --continue', 'go on with the last session of this folder')
     .addHelpText('after', '\nExamples:\n  svc "why does the cart test fail?"\n  svc --allow node,npm "run the tests"')
     .action(async (text: string | undefined, options: TaskOptions, command: Command) => {
       const usage = (problem: string): never => command.error(`error: ${problem}`);
       checkTask(text, options, usage);
       const where = await shownPlainly(context, options.plain);
+      if (options.continue === true && conversation !== null)
+        return await conversation.goOn(
+          text,
+          { ...options, isNamed: isNamed(command) },
+          { context: where, usage, command },
+        );
       process.exitCode = await start(text, options, {
         context: where,
         usage,
         isNamed: isNamed(command),
-        talk: talkOf(command, talk),
+        talk: talkOf(command, conversation?.talk ?? null),
       });
     });
 }
@@ -54,13 +63,24 @@ export function taskCommand(context: CommandContext, talk: Talk): Command {
 /** Talks with a capsule of the current folder, and returns the exit code. */
 type Talk = (flags: TaskFlags, context: CommandContext) => Promise<number>;
 
+/** What a line that is no single task leads to. */
+export interface Conversation {
+  readonly talk: Talk;
+  /** Goes on with the last session, and sets the exit code. */
+  readonly goOn: (
+    text: string | undefined,
+    options: TaskOptions & { readonly isNamed: boolean },
+    around: Pick<Surroundings, 'context' | 'usage'> & { readonly command: Command },
+  ) => Promise<void>;
+}
+
 /** Options that mean in a chat what they mean for a task. */
 const ofChat: ReadonlySet<string> = new Set(
   'model keyEnv insecureHttp context write writeGit allow net env mcp hostRead containment offline'.split(' '),
 );
 
 /** Returns null where the command line has an option that only a task takes. */
-function talkOf(command: Command, talk: Talk): Talk | null {
+function talkOf(command: Command, talk: Talk | null): Talk | null {
   const given = command.options.map((option) => option.attributeName());
   const isChat = given.every((name) => command.getOptionValueSource(name) !== 'cli' || ofChat.has(name));
   return isChat ? talk : null;

@@ -1,0 +1,96 @@
+/** Goes on with a session that has ended, in a chat or for one answer. */
+
+import type { Command } from 'commander';
+
+import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
+import type { CommandContext } from '@svc/terminal/screen/command-context.ts';
+import { History } from '@svc/terminal/keyboard/history.ts';
+import { render } from '@svc/terminal/screen/render-failure.ts';
+import { joined, say, type Shown } from '@svc/terminal/screen/shown.ts';
+import { hasManifest, refuseFlags, taskCommand } from '../run/first-minute/task-command.ts';
+import { runCommand } from '../run/run-command.ts';
+import { type ChatOptions, type ContinueOptions, manifestOf, noTerminal, refuseOthers } from './chat-options.ts';
+import {
+  endedSessionId,
+  heldToCapsule,
+  isTaskSession,
+  lastSessionOf,
+  openEndedSession,
+  withoutManifest,
+} from './ended-session.ts';
+import { goOn } from './going-on.ts';
+
+interface Surroundings {
+  readonly context: CommandContext;
+  readonly usage: (problem: string) => never;
+}
+
+/** Talks on with a session that has ended; the exit code. `message` is sent at once. */
+export async function chatAgain(
+  id: string,
+  options: ChatOptions,
+  { context, usage, message }: Surroundings & { readonly message: string | null },
+): Promise<number> {
+  if (!process.stdin.isTTY || !context.stdout.isTerminal) throw noTerminal();
+  const { notes, needsProject } = await heldToManifest(id, options, { context, usage, mayAsk: true });
+  const { history, warning } = History.open(context.home, { isKept: options.history });
+  if (warning !== null) context.stderr.write(render([warning], context));
+  const ended = await openEndedSession(id, { ...options, needsProject }, context);
+  return await goOn(ended, { context, history, notes: joined([ended.notes, notes]), message });
+}
+
+/** What only a session of a manifest may be given, and what its manifest has to be by now. */
+async function heldToManifest(
+  id: string,
+  options: ChatOptions,
+  { context, usage, mayAsk }: Surroundings & { readonly mayAsk: boolean },
+): Promise<{ readonly notes: Shown; readonly needsProject: boolean }> {
+  if (isTaskSession(context, options.manifest, id)) {
+    if (options.workdir !== undefined || options.trust !== undefined || options.project !== undefined)
+      usage('--workdir, --project and --trust go with a manifest: that was a session without one');
+    return { notes: say``, needsProject: false };
+  }
+  if (!hasManifest(options, context)) throw await withoutManifest(id, options, context);
+  refuseFlags(options, usage);
+  const now = await manifestOf(options, context, mayAsk);
+  return { notes: await heldToCapsule(id, options, { now, context }), needsProject: now.needsProject };
+}
+
+const ofAnswers =
+  'model keyEnv insecureHttp context write writeGit allow net env mcp hostRead manifest workdir project trust containment envFile offline plain print output timeout maxTokens capture continue';
+
+/**
+ * `svc -p --continue "<text>"`: the answer of the last session of this folder to one more message. Sets the exit code. `E-RUN-202` while that session
+ * still runs.
+ */
+export async function answerOn(
+  text: string | undefined,
+  options: ContinueOptions,
+  { context, usage, command }: Surroundings & { readonly command: Command },
+): Promise<void> {
+  refuseOthers(command, ofAnswers, usage);
+  const last = lastSessionOf(context, options.manifest);
+  const id = endedSessionId(context, options.manifest, last);
+  if (id === null)
+    throw new Diagnostic('E-RUN-202', `the session ${last} still runs: it takes messages itself`, {
+      hint: `svc send ${last} --wait "<text>" gives it one and writes the answer`,
+    });
+  const { notes, needsProject } = await heldToManifest(id, options, { context, usage, mayAsk: false });
+  const ended = await openEndedSession(id, { ...options, needsProject }, context);
+  context.stderr.write(joined([ended.notes, notes]));
+  const { output, timeout, maxTokens, capture, plain, print } = options;
+  const [first = '', ...rest] = await ended.args();
+  const [made, args] = first === 'run' ? [runCommand, rest] : [taskCommand, first === '' ? [] : [first, ...rest]];
+  const given = { output, timeout, 'max-tokens': maxTokens, capture };
+  const message = text ?? (typeof print === 'string' ? print : undefined);
+  const line = [
+    ...args,
+    ...Object.entries(given).flatMap(([name, value]) => (value === undefined ? [] : [`--${name}`, String(value)])),
+    ...(plain === true ? ['--plain'] : []),
+    '--continues',
+    id,
+    ...(message === undefined ? ['--print'] : [`--print=${message}`]),
+  ];
+  const again = made({ ...context, cwd: ended.cwd }, null).copyInheritedSettings(command);
+  await again.parseAsync(line, { from: 'user' });
+}
