@@ -5,6 +5,7 @@ import { describe, expect, it } from 'vitest';
 import { useCapsules } from '../support/capsule-folders.ts';
 import { runsCommand } from '../support/script-capsule.ts';
 import { svc } from '../support/svc-process.ts';
+import { ViewProcess } from '../support/view-process.ts';
 import type { Workspace } from '../support/workspace.ts';
 
 const capsule = useCapsules();
@@ -13,8 +14,8 @@ const somebody = 1000;
 
 function lines(stdout: string): readonly Readonly<Record<string, unknown>>[] {
   return stdout
-    .trim()
     .split('\n')
+    .filter((line) => line !== '')
     .map((line) => JSON.parse(line) as Record<string, unknown>);
 }
 
@@ -55,6 +56,16 @@ describe('a capsule that works in the folder of its manifest', () => {
       expect((await svc(workspace, ['logs', id.slice(-8)])).code).toBe(0);
     }
     expect((await svc(workspace, ['trace', 'show'])).stdout).toContain(now);
+    const view = await ViewProcess.start(workspace);
+    const { sessions } = JSON.parse((await view.ask('/sessions')).text) as { sessions: { session_id: string }[] };
+    expect(sessions.map(({ session_id: id }) => id)).toEqual([now, before]);
+    const pruned = async (keep: number): Promise<readonly unknown[]> =>
+      lines((await svc(workspace, ['prune', '--keep', String(keep), '--yes', '--json'])).stdout).map(
+        ({ name, outcome }) => [name, outcome],
+      );
+    expect(await pruned(1)).toEqual([[before, 'removed']]);
+    expect(await pruned(0)).toEqual([[now, 'removed']]);
+    expect(await listed(workspace, ['sessions'])).toEqual([]);
   });
 
   it('shows its folder in the report, also where it would be refused', async () => {

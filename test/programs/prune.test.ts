@@ -282,6 +282,40 @@ sys.exit(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
     for (const folder of ['npx', 'uvx']) expect(readdirSync(join(workspace.home, '.svc/cache', folder))).toEqual([]);
   });
 
+  it('removes the servers of svc --mcp that no session which stays has used', async () => {
+    const workspace = capsule();
+    const adhoc = join(workspace.home, '.svc', 'adhoc');
+    const empty = join(workspace.home, 'empty');
+    mkdirSync(empty);
+    new RecordedSession(adhoc, { session: 'a1' }).task('Go.').model('Done.').close();
+    const servers = ['before', 'since', 'now'].map((_, index) => String(index).repeat(32));
+    for (const [index, name] of servers.entries()) {
+      mkdirSync(join(adhoc, 'servers', name), { recursive: true });
+      writeFileSync(join(adhoc, 'servers', name, 'svc.yaml'), '{}');
+      const used = new Date(startedAt + (index - 1) * 1000 + 500);
+      if (index < 2) utimesSync(join(adhoc, 'servers', name), used, used);
+    }
+    const removed = async (keep: number): Promise<readonly unknown[]> => {
+      const { stdout, code } = await svc(workspace, ['prune', '--keep', String(keep), '--yes', '--json'], {
+        cwd: empty,
+      });
+      expect(code).toBe(0);
+      return stdout
+        .split('\n')
+        .filter((line) => line !== '')
+        .map((line) => {
+          const { kind, name, outcome } = JSON.parse(line) as Pruned;
+          return [kind, name, outcome];
+        });
+    };
+    expect(await removed(20)).toEqual([['server', servers[0], 'removed']]);
+    expect(await removed(0)).toEqual([
+      ['session', sessionId('a1'), 'removed'],
+      ['server', servers[1], 'removed'],
+    ]);
+    expect(readdirSync(join(adhoc, 'servers'))).toEqual([servers[2]]);
+  });
+
   it('follows no link, and leaves what belongs to others', async (context) => {
     const workspace = capsule();
     ended(workspace, 'a1');

@@ -17,7 +17,7 @@ import {
   folderOfSession,
   locateSession,
   sessionIds,
-  sessionsFolder,
+  sessionsFolders,
   startOfSession,
   type WorkspaceOption,
   type SessionPlaces,
@@ -51,14 +51,14 @@ export async function openViewed(
 ): Promise<ViewedSessions> {
   const path = wanted === undefined ? null : pathOf(places, wanted);
   if (path !== null) return await openPath(path, places.home);
-  if (wanted === undefined) return new WorkspaceSessions(sessionsFolder(places, options), places.home, null);
+  if (wanted === undefined) return new WorkspaceSessions(sessionsFolders(places, options), places.home, null);
   const folder = folderOfSession(places, options, wanted);
   try {
-    return new WorkspaceSessions(folder, places.home, locateSession(folder, wanted));
+    return new WorkspaceSessions([folder], places.home, locateSession(folder, wanted));
   } catch (error) {
     const running = runningElsewhere(places.home, wanted);
     if (running === null || !(error instanceof Diagnostic) || error.code !== 'E-RUN-070') throw error;
-    return new WorkspaceSessions(dirname(running), places.home, basename(running));
+    return new WorkspaceSessions([dirname(running)], places.home, basename(running));
   }
 }
 
@@ -193,7 +193,9 @@ class KeptRows {
 
 /** A child by its folders: from the sessions of the workspace down to its own. */
 interface Child {
-  /** Below the folder of the sessions. */
+  /** The folder of the sessions. */
+  readonly folder: string;
+  /** Below that folder. */
   readonly path: string;
   /** Where it works, unless its parent's workdir is not known. */
   readonly workdir: WorkdirPlace | null;
@@ -202,7 +204,7 @@ interface Child {
 /** The sessions of a workspace; their children, which lie in their folders, are found by their ids. */
 export class WorkspaceSessions implements ViewedSessions {
   readonly first: string | null;
-  readonly #folder: string;
+  readonly #folders: readonly string[];
   readonly #home: string;
   #children = new Map<string, Child>();
   #searchedMs = -searchMs;
@@ -211,15 +213,15 @@ export class WorkspaceSessions implements ViewedSessions {
   /** When sessions began, which does not change. */
   readonly #starts = new Map<string, number>();
 
-  constructor(folder: string, home: string, first: string | null) {
-    this.#folder = folder;
+  constructor(folders: readonly string[], home: string, first: string | null) {
+    this.#folders = folders;
     this.#home = home;
     this.first = first;
   }
 
   async list(): Promise<SessionRows> {
-    const newest = sessionIds(this.#folder)
-      .map((id) => ({ id, at: this.#startOf(id) }))
+    const newest = this.#folders
+      .flatMap((folder) => sessionIds(folder).map((id) => ({ id, at: this.#startOf(folder, id) })))
       .toSorted((a, b) => b.at - a.at || (a.id < b.id ? 1 : -1));
     const rows: SessionFacts[] = [];
     for (const { id } of newest.slice(0, maxListed)) {
@@ -232,8 +234,8 @@ export class WorkspaceSessions implements ViewedSessions {
 
   find(id: string): ViewedSession | null {
     if (!isSessionId(id)) return null;
-    if (existsSync(join(this.#folder, id)))
-      return this.#session(id, { path: id, workdir: usualWorkdir(this.#folder, id) });
+    const folder = this.#folders.find((each) => existsSync(join(each, id)));
+    if (folder !== undefined) return this.#session(id, { folder, path: id, workdir: usualWorkdir(folder, id) });
     if (!this.#children.has(id)) this.#search();
     const child = this.#children.get(id);
     return child === undefined ? null : this.#session(id, child);
@@ -243,8 +245,8 @@ export class WorkspaceSessions implements ViewedSessions {
     this.#made.close();
   }
 
-  #startOf(id: string): number {
-    const at = this.#starts.get(id) ?? startOfSession(this.#folder, id);
+  #startOf(folder: string, id: string): number {
+    const at = this.#starts.get(id) ?? startOfSession(folder, id);
     if (at !== 0) this.#starts.set(id, at);
     return at;
   }
@@ -260,16 +262,16 @@ export class WorkspaceSessions implements ViewedSessions {
     }
   }
 
-  #session(id: string, { path, workdir }: Child): ViewedSession {
+  #session(id: string, { folder, path, workdir }: Child): ViewedSession {
     const hold = (): HeldDirectory => {
-      const sessions = HeldDirectory.at(this.#folder);
+      const sessions = HeldDirectory.at(folder);
       try {
         return sessions.below(path);
       } finally {
         sessions.close();
       }
     };
-    const place = join(this.#folder, path);
+    const place = join(folder, path);
     return new FolderSession({ id, home: this.#home, place, hold, made: this.#made, usualWorkdir: () => workdir });
   }
 
@@ -279,32 +281,41 @@ export class WorkspaceSessions implements ViewedSessions {
     if (nowMs - this.#searchedMs < searchMs) return;
     this.#searchedMs = nowMs;
     const found = new Map<string, Child>();
-    const pending: (Child & { readonly depth: number })[] = sessionIds(this.#folder).map((id) => ({
-      path: id,
-      workdir: usualWorkdir(this.#folder, id),
-      depth: 0,
-    }));
-    let looked = 0;
-    const sessions = unlessRefused(() => HeldDirectory.at(this.#folder), null);
-    if (sessions === null) return;
-    for (let at = pending.pop(); at !== undefined && looked < maxLooked; at = pending.pop()) {
-      looked += 1;
-      const parent = at;
-      const directory = unlessRefused(() => sessions.below(parent.path), null);
-      if (directory === null) continue;
-      for (const { id, path } of childrenOf(directory)) {
-        const [, name = ''] = path.split('/');
-        const workdir =
-          parent.workdir === null
-            ? null
-            : { root: parent.workdir.root, below: join(parent.workdir.below, '.svc', 'children', name) };
-        const child = { path: `${parent.path}/${path}`, workdir };
-        if (!found.has(id)) found.set(id, child);
-        if (parent.depth < deepest) pending.push({ ...child, depth: parent.depth + 1 });
-      }
-      directory.close();
-    }
-    sessions.close();
+    let left = maxLooked;
+    for (const folder of this.#folders) left -= searchBelow(folder, found, left);
     this.#children = found;
   }
+}
+
+/** Adds the children of the sessions in a folder. Looks into so many folders at most, and returns into how many it has. */
+function searchBelow(folder: string, found: Map<string, Child>, most: number): number {
+  const pending: (Child & { readonly depth: number })[] = sessionIds(folder).map((id) => ({
+    folder,
+    path: id,
+    workdir: usualWorkdir(folder, id),
+    depth: 0,
+  }));
+  let looked = 0;
+  const sessions = unlessRefused(() => HeldDirectory.at(folder), null);
+  if (sessions === null) return looked;
+  while (looked < most) {
+    const parent = pending.pop();
+    if (parent === undefined) break;
+    looked += 1;
+    const directory = unlessRefused(() => sessions.below(parent.path), null);
+    if (directory === null) continue;
+    for (const { id, path } of childrenOf(directory)) {
+      const [, name = ''] = path.split('/');
+      const workdir =
+        parent.workdir === null
+          ? null
+          : { root: parent.workdir.root, below: join(parent.workdir.below, '.svc', 'children', name) };
+      const child = { folder, path: `${parent.path}/${path}`, workdir };
+      if (!found.has(id)) found.set(id, child);
+      if (parent.depth < deepest) pending.push({ ...child, depth: parent.depth + 1 });
+    }
+    directory.close();
+  }
+  sessions.close();
+  return looked;
 }

@@ -74,11 +74,20 @@ export function sessionsFolder(places: SessionPlaces, options: WorkspaceOption):
   return sessionsFolders(places, options)[0];
 }
 
-/** The same for the session that is meant: that of a task without a manifest is found from everywhere. */
+/** The folder of the session that is meant, the newest where none is: that of a task without a manifest is found from everywhere. */
 export function folderOfSession(places: SessionPlaces, options: WorkspaceOption, wanted: string | undefined): string {
   const folders = sessionsFolders(places, options);
-  const holds = (folder: string): boolean => wanted !== undefined && matching(sessionIds(folder), wanted).length > 0;
+  if (wanted === undefined) return folders.length === 1 ? folders[0] : (newestOf(folders)?.folder ?? folders[0]);
+  const holds = (folder: string): boolean => matching(sessionIds(folder), wanted).length > 0;
   return [...folders, adhocSessions(places)].find(holds) ?? folders[0];
+}
+
+/** The newest session in these folders; null where they hold none. */
+function newestOf(folders: readonly string[]): { readonly folder: string; readonly id: string } | null {
+  const sessions = folders.flatMap((folder) =>
+    sessionIds(folder).map((id) => ({ folder, id, at: startOfSession(folder, id) })),
+  );
+  return sessions.toSorted((a, b) => b.at - a.at || (a.id < b.id ? 1 : -1))[0] ?? null;
 }
 
 /** The ids that end as it is wanted. */
@@ -138,19 +147,15 @@ export function removedAt(directory: HeldDirectory): number | null {
 
 /** The id of the session of this workspace that is meant. `E-RUN-070` if none fits, `E-RUN-091` when several fit. */
 export function locateSession(folder: string, wanted: string | undefined): string {
-  const ids = sessionIds(folder);
   if (wanted === undefined) {
-    const newest = ids
-      .map((id) => ({ id, at: startOfSession(folder, id) }))
-      .toSorted((a, b) => b.at - a.at || (a.id < b.id ? 1 : -1))[0];
-    if (newest === undefined)
-      throw noSession(
-        `no session is recorded in ${folder}`,
-        'run a capsule there, or name another workspace with --manifest',
-      );
-    return newest.id;
+    const newest = newestOf([folder]);
+    if (newest !== null) return newest.id;
+    throw noSession(
+      `no session is recorded in ${folder}`,
+      'run a capsule there, or name another workspace with --manifest',
+    );
   }
-  const matches = matching(ids, wanted);
+  const matches = matching(sessionIds(folder), wanted);
   const [match, another] = matches;
   if (another !== undefined) throw severalFit(wanted, matches);
   if (match === undefined) throw noSession(`no session in ${folder} is ${wanted}`, 'svc trace list lists them');

@@ -8,7 +8,7 @@ import { listenerTokenOf, sessionRedactor } from '@svc/capsule/launch/session-se
 import { headerSecrets } from '@svc/capsule/launch/telemetry-secrets.ts';
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import { shownBytes } from '@svc/kit/shown-values.ts';
-import { locateSession, sessionsFolder, type WorkspaceOption } from '@svc/record/sessions/recorded-sessions.ts';
+import { folderOfSession, locateSession, type WorkspaceOption } from '@svc/record/sessions/recorded-sessions.ts';
 import type { CommandContext } from '@svc/terminal/screen/command-context.ts';
 import { render } from '@svc/terminal/screen/render-failure.ts';
 import { exactLine, jsonLine, say } from '@svc/terminal/screen/shown.ts';
@@ -72,7 +72,8 @@ async function view(wanted: string | undefined, options: ViewOptions, run: Run):
   const { context, signal } = run;
   const { openViewed } = await import('@svc/view-server/viewed-sessions.ts');
   const { export: output } = options;
-  const named = output === undefined ? wanted : (wanted ?? locateSession(sessionsFolder(context, options), undefined));
+  const named =
+    output === undefined ? wanted : (wanted ?? locateSession(folderOfSession(context, options, undefined), undefined));
   const sessions = await openViewed(context, named, options);
   try {
     // An archive may have taken its time.

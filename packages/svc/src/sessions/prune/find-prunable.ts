@@ -11,6 +11,7 @@ import { isBeneath } from '@svc/kit/files/resolve-beneath.ts';
 import { unlessRefused } from '@svc/kit/files/unless-refused.ts';
 import { isSessionId } from '@svc/protocol/ids.ts';
 import { readRunningRecords, type RunningRecord } from '@svc/record/sessions/running-record.ts';
+import { adhocRoot } from '@svc/record/sessions/adhoc-root.ts';
 import { notOwn } from '@svc/record/journal/line-file.ts';
 import { holdSession } from '@svc/record/sessions/recorded-sessions.ts';
 import { thisUser } from '@svc/record/sessions/recorded-process.ts';
@@ -28,7 +29,7 @@ export interface Place {
 
 /** Something that can go. `rest` is what a removal that was broken off has left. */
 export interface Prunable {
-  readonly kind: 'session' | 'workdir' | 'capsule' | 'cache' | 'artifact' | 'rest';
+  readonly kind: 'session' | 'workdir' | 'capsule' | 'server' | 'cache' | 'artifact' | 'rest';
   /** For a session its id. */
   readonly name: string;
   /** The first goes first: who reads what is left finds none. */
@@ -41,6 +42,10 @@ export interface Prunable {
 export interface PruneRequest {
   /** Where `.svc/` and `workdir/` of the workspace lie. */
   readonly root: string;
+  /** Another folder of the home where the same workspace has both, `~/…`; null where it has none. */
+  readonly also: string | null;
+  /** Where its recorded tests lie. */
+  readonly testsRoot: string;
   readonly home: string;
   /** How many of the newest sessions that have ended stay. */
   readonly keep: number;
@@ -64,6 +69,8 @@ export interface StartingSessions {
 export const workdirFolder = 'workdir';
 const workdirRecords = '.svc/workdirs';
 const capsulesFolder = '.svc/capsules';
+/** What `svc --mcp` keeps of the servers that it was given, in the workspace of tasks without a manifest. */
+const serversFolder = 'servers';
 const cacheFolder = '~/.svc/cache';
 /** In it, folders with a server of a package each. */
 const serverCaches: readonly string[] = ['npx', 'uvx'];
@@ -98,6 +105,8 @@ interface Ended {
   readonly atMs: number;
   /** It is null for a session that has come to an end; for any other, until when it may be one that starts. */
   readonly startsUntilMs: number | null;
+  /** What its places begin with. */
+  readonly base: string;
 }
 
 class PruneSearch {
@@ -119,10 +128,27 @@ class PruneSearch {
   }
 
   async run(): Promise<readonly Prunable[]> {
+    const bases = ['', ...(this.#request.also === null ? [] : [`${this.#request.also}/`])];
+    const within = async (find: (base: string) => Promise<readonly Prunable[]>): Promise<readonly Prunable[]> => {
+      const found: Prunable[] = [];
+      for (const base of bases) found.push(...(await find(base)));
+      return found;
+    };
+    const ended: Ended[] = [];
+    const rests = await within(
+      async (base) => await this.#in(`${base}${sessionsFolder}`, async (held) => this.#look(held, { base, ended })),
+    );
+    const sessions = await this.#sessions(ended);
     return [
-      ...(await this.#in(sessionsFolder, (folder) => this.#sessions(folder))),
-      ...(await this.#in(workdirFolder, (folder) => this.#workdirs(folder))),
-      ...(await this.#in(capsulesFolder, (folder) => this.#capsules(folder))),
+      ...sessions,
+      ...rests,
+      ...(await within(
+        async (base) => await this.#in(`${base}${workdirFolder}`, async (held) => await this.#workdirs(held, base)),
+      )),
+      ...(await within(
+        async (base) => await this.#in(`${base}${capsulesFolder}`, async (held) => await this.#capsules(held, base)),
+      )),
+      ...(await this.#servers(ended, sessions)),
       ...(this.#request.caches ? await this.#allCaches() : []),
     ];
   }
@@ -144,31 +170,37 @@ class PruneSearch {
     }
   }
 
-  async #sessions(sessions: HeldDirectory): Promise<readonly Prunable[]> {
+  /** Adds the sessions of a folder that have ended. */
+  #look(sessions: HeldDirectory, { base, ended }: { readonly base: string; readonly ended: Ended[] }): [] {
     const ids = readdirSync(sessions.path).filter(isSessionId);
-    const tested = ids.length === 0 ? new Set<string>() : await testedSessions(this.#request.root);
-    const ended = ids.flatMap((id, index) => {
+    for (const [index, id] of ids.entries()) {
       this.#request.onProgress(`looking at session ${index + 1} of ${ids.length}`);
       this.#known.add(id);
       const found = this.#unlessProblem(() => this.#ended(sessions, id));
-      return found === null ? [] : [found];
-    });
+      if (found !== null) ended.push({ ...found, base });
+    }
+    return [];
+  }
+
+  async #sessions(ended: readonly Ended[]): Promise<readonly Prunable[]> {
+    const tested = ended.length === 0 ? new Set<string>() : await testedSessions(this.#request.testsRoot);
     const isDone = ({ startsUntilMs }: Ended): boolean => startsUntilMs === null;
     this.#tellStarting(this.#beyond(ended, tested).filter((each) => !isDone(each)));
     const beyond = this.#beyond(ended.filter(isDone), tested);
     const found: Prunable[] = [];
-    for (const { facts, atMs } of beyond.toReversed()) {
+    for (const { facts, atMs, base } of beyond.toReversed()) {
       this.#request.onProgress(`measuring ${found.length + 1} of ${beyond.length}`);
       const name = facts.session_id;
-      const isWorkdirFree = this.#isWorkdirFree(name);
-      const places = [
-        { folder: sessionsFolder, name },
-        ...(isWorkdirFree ? this.#own(workdirFolder, name) : []),
-        ...(isWorkdirFree ? this.#own(workdirRecords, `${name}.json`) : []),
-      ];
+      const places = [{ folder: `${base}${sessionsFolder}`, name }, ...this.#workdirOf(name, base)];
       found.push({ kind: 'session', name, places, bytes: await this.#bytes(places), atMs });
     }
     return found;
+  }
+
+  /** What is there of the workdir of a session, unless another one works in it. */
+  #workdirOf(id: string, base: string): readonly Place[] {
+    if (!this.#isWorkdirFree(id, base)) return [];
+    return [...this.#own(`${base}${workdirFolder}`, id), ...this.#own(`${base}${workdirRecords}`, `${id}.json`)];
   }
 
   /** What neither of the two limits keeps, the newest first. */
@@ -187,7 +219,7 @@ class PruneSearch {
   }
 
   /** Returns null for a session that runs. */
-  #ended(sessions: HeldDirectory, id: string): Ended | null {
+  #ended(sessions: HeldDirectory, id: string): Omit<Ended, 'base'> | null {
     const directory = holdSession(sessions.path, id);
     try {
       const isRunning = this.#running.has(id) || mayRun(directory, this.#running, this.#request.nowMs);
@@ -205,20 +237,19 @@ class PruneSearch {
   }
 
   /** Workdirs of sessions whose folders are gone: `svc trace rm` leaves them, and so does a removal that is broken off. */
-  async #workdirs(workdirs: HeldDirectory): Promise<readonly Prunable[]> {
+  async #workdirs(workdirs: HeldDirectory, base: string): Promise<readonly Prunable[]> {
     const found: Prunable[] = [];
     for (const name of readdirSync(workdirs.path).filter(isSessionId)) {
       const atMs = writtenAt(workdirs, name);
       const isYoung = this.#request.nowMs - atMs < startMs && !this.#begun.has(name);
       if (this.#known.has(name) || this.#running.has(name) || isYoung || atMs >= this.#request.beforeMs) continue;
-      if (!this.#isWorkdirFree(name)) continue;
-      const places = [...this.#own(workdirFolder, name), ...this.#own(workdirRecords, `${name}.json`)];
+      const places = this.#workdirOf(name, base);
       if (places.length > 0) found.push({ kind: 'workdir', name, places, bytes: await this.#bytes(places), atMs });
     }
     return found;
   }
 
-  async #capsules(capsules: HeldDirectory): Promise<readonly Prunable[]> {
+  async #capsules(capsules: HeldDirectory, base: string): Promise<readonly Prunable[]> {
     const found: Prunable[] = [];
     for (const name of readdirSync(capsules.path)) {
       const [, capsule] = /^(.+)-[0-9a-f]{16}$/.exec(name) ?? [];
@@ -226,10 +257,28 @@ class PruneSearch {
       const isYoung = this.#request.nowMs - atMs < startMs;
       if (capsule === undefined || this.#runningCapsules.has(capsule) || isYoung) continue;
       if (atMs >= this.#request.beforeMs) continue;
-      const places = this.#own(capsulesFolder, name);
+      const places = this.#own(`${base}${capsulesFolder}`, name);
       if (places.length > 0) found.push({ kind: 'capsule', name, places, bytes: await this.#bytes(places), atMs });
     }
     return found;
+  }
+
+  /** Each use of a server writes its folder anew: sessions that stay and began before its last use may need it. */
+  async #servers(ended: readonly Ended[], going: readonly Prunable[]): Promise<readonly Prunable[]> {
+    const { root, home, beforeMs, nowMs } = this.#request;
+    if (root !== adhocRoot(home) || this.#records.length > 0) return [];
+    const gone = new Set(going.map(({ name }) => name));
+    const stays = ended.filter(({ facts }) => !gone.has(facts.session_id)).map(({ atMs }) => atMs);
+    const neededMs = Math.min(beforeMs, nowMs - startMs, ...stays);
+    return await this.#in(serversFolder, async (servers) => {
+      const found: Prunable[] = [];
+      for (const name of readdirSync(servers.path).filter((each) => /^[0-9a-f]{32}$/.test(each))) {
+        const atMs = writtenAt(servers, name);
+        const places = atMs < neededMs ? this.#own(serversFolder, name) : [];
+        if (places.length > 0) found.push({ kind: 'server', name, places, bytes: await this.#bytes(places), atMs });
+      }
+      return found;
+    });
   }
 
   /** Processes that components run in read from it while they start, and installed servers run from it. */
@@ -261,8 +310,10 @@ class PruneSearch {
   }
 
   /** Whether no session that runs works in it, below it or above it: any may have been given it with `--workdir`. */
-  #isWorkdirFree(id: string): boolean {
-    const real = unlessRefused(() => realpathSync(join(this.#request.root, workdirFolder, id)), null);
+  #isWorkdirFree(id: string, base: string): boolean {
+    const { root, home } = this.#request;
+    const folder = base === '' ? root : join(home, base.slice(2));
+    const real = unlessRefused(() => realpathSync(join(folder, workdirFolder, id)), null);
     return real === null || !this.#records.some(({ workdir }) => isBeneath(workdir, real) || isBeneath(real, workdir));
   }
 

@@ -1,6 +1,6 @@
 /** The command `svc prune`: removes what is kept of sessions that have ended, or artifacts that no project needs. */
 
-import { dirname } from 'node:path';
+import { dirname, join, relative } from 'node:path';
 import { Command, InvalidArgumentError } from 'commander';
 
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
@@ -11,7 +11,7 @@ import { systemClock } from '@svc/kit/system-clock.ts';
 import { isBeneath } from '@svc/kit/files/resolve-beneath.ts';
 import { shownBytes, shownMinute } from '@svc/kit/shown-values.ts';
 import { readRunningRecords, type RunningRecord } from '@svc/record/sessions/running-record.ts';
-import { sessionsFolder, type WorkspaceOption } from '@svc/record/sessions/recorded-sessions.ts';
+import { sessionsFolders, type WorkspaceOption } from '@svc/record/sessions/recorded-sessions.ts';
 import { mayRun } from '@svc/record/sessions/live-sessions.ts';
 import type { CommandContext } from '@svc/terminal/screen/command-context.ts';
 import { render } from '@svc/terminal/screen/render-failure.ts';
@@ -102,12 +102,10 @@ function wholeNumber(text: string): number {
 
 function requestOf(context: CommandContext, options: PruneOptions, line: ProgressLine): PruneRequest {
   const nowMs = systemClock.now();
+  const { manifestDir } = placesOf(context, options.manifest);
   return {
-    // In a folder that is no workspace, that of tasks without a manifest, as svc sessions lists them.
-    root:
-      options.artifacts === true
-        ? placesOf(context, options.manifest).manifestDir
-        : dirname(dirname(sessionsFolder(context, options))),
+    ...(options.artifacts === true ? { root: manifestDir, also: null } : workspacesOf(context, options)),
+    testsRoot: manifestDir,
     home: context.home,
     keep: options.keep,
     beforeMs: options.older === undefined ? Infinity : nowMs - ageOf('--older', options.older),
@@ -123,6 +121,15 @@ function requestOf(context: CommandContext, options: PruneOptions, line: Progres
       context.stderr.write(render([problem], context));
     },
   };
+}
+
+/** In a folder that is no workspace, that of tasks without a manifest, as `svc sessions` lists them. */
+function workspacesOf(context: CommandContext, options: PruneOptions): Pick<PruneRequest, 'root' | 'also'> {
+  const home = join(context.home, '.svc');
+  const roots = sessionsFolders(context, options).map((folder) => dirname(dirname(folder)));
+  const [first = home, ...others] = roots.toSorted((a, b) => Number(isBeneath(home, a)) - Number(isBeneath(home, b)));
+  const [other] = others;
+  return { root: first, also: other === undefined ? null : `~/.svc/${relative(home, other)}` };
 }
 
 function startingRow({ ids: [first, ...rest], untilMs }: StartingSessions): Shown {
@@ -231,10 +238,10 @@ function hasBegun({ kind, name, places }: Prunable, request: PruneRequest): bool
   const records = readRunningRecords(request.home);
   // A session reads its archives late.
   if (kind === 'artifact') return records.some((record) => mayRead(record, places, request));
-  if (kind === 'cache') return records.length > 0;
+  if (kind === 'cache' || kind === 'server') return records.length > 0;
   if (kind === 'capsule') return records.some((record) => name.startsWith(`${record.name}-${record.version}-`));
   const running = new Set<string>(records.map(({ session_id: id }) => id));
-  const hasWorkdir = places.some(({ folder }) => folder === workdirFolder);
+  const hasWorkdir = places.some(({ folder }) => folder.endsWith(workdirFolder));
   const isUsed = hasWorkdir && records.some(({ workdir }) => workdir.split('/').includes(name));
   if (running.has(name) || isUsed) return true;
   const [place] = places;
