@@ -99,14 +99,25 @@ describe.each(setups)('the folder of capabilities.project in $name', (setup) => 
 
 describe.each(sealed)('a folder that may be changed, in $name', (setup) => {
   const capsule = useCapsule(setup, {
-    manifest: editor,
-    files,
+    manifest:
+      'artifacts:\n  - { name: svc-tool-editor, version: 1.0.0 }\n  - { name: style, version: 1.0.0, runtime: skill, source: ./skills/style }\n',
+    files: {
+      ...files,
+      'skills/style/svc.yaml': 'name: style\nversion: 1.0.0\nruntime: skill\n',
+      'skills/style/skill.md': 'Be brief.\n',
+      'svc.lock': '{ "lock_version": 1, "artifacts": [] }\n',
+    },
     calls: [
       shell('change', 'echo "total = 100" > src/cart.js; cat src/cart.js'),
       shell('hook', 'echo evil > .git/hooks/pre-commit'),
       shell('config', 'echo "[core] fsmonitor = evil" >> .git/config'),
       shell('replace', 'echo "name: evil" > other; mv -f other svc.yaml'),
       shell('remove', 'rm -f svc.yaml'),
+      shell('skill', 'echo evil > skills/style/skill.md'),
+      shell('beside-skill', 'echo evil > skills/style/new'),
+      shell('move-skill', 'mv skills aside'),
+      shell('lock', 'echo evil > svc.lock'),
+      edit('edit-skill', { command: 'write', path: 'project/skills/style/skill.md', content: 'evil' }),
       edit('edit', { command: 'write', path: 'project/src/made', content: 'by the editor' }),
       edit('overwrite', { command: 'write', path: 'project/svc.yaml', content: 'name: evil' }),
     ],
@@ -123,6 +134,16 @@ describe.each(sealed)('a folder that may be changed, in $name', (setup) => {
     await capsule(context).result('edit');
     expect(readFileSync(join(workspace.folder, 'src/cart.js'), 'utf8')).toBe('total = 100\n');
     expect(readFileSync(join(workspace.folder, 'src/made'), 'utf8')).toBe('by the editor');
+  });
+
+  it('keeps what the capsule is made of as it is', async (context) => {
+    const { workspace } = capsule(context);
+    for (const id of ['skill', 'beside-skill', 'move-skill', 'lock'])
+      expect((await capsule(context).result(id)).text).toMatch(/^exit code: 1\n/);
+    expect((await capsule(context).result('edit-skill')).text).toMatch(refusal);
+    expect(readFileSync(join(workspace.folder, 'skills/style/skill.md'), 'utf8')).toBe('Be brief.\n');
+    expect(existsSync(join(workspace.folder, 'skills/style/new'))).toBe(false);
+    expect(readFileSync(join(workspace.folder, 'svc.lock'), 'utf8')).not.toContain('evil');
   });
 
   it('keeps what git runs and the manifest itself as they are', async (context) => {

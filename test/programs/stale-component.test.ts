@@ -43,7 +43,7 @@ describe('a folder whose component is older than its source', () => {
       stdout: expect.stringMatching(/^echo@1\.0\.0 [0-9a-f]{64}\n$/) as string,
     });
     expect(stderr).toBe(
-      `warning[W-ART-001]: ${folder}/component.wasm is older than component.ts beside it, and is packed as it is\n` +
+      `warning[W-ART-001]: ${folder}/component.wasm is older than component.ts beside it, and is used as it is\n` +
         `hint: svc build ${folder} builds it anew\n`,
     );
   });

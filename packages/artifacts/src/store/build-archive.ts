@@ -1,24 +1,19 @@
 /** Packs a folder into the archive of an artifact or a capsule. */
 
-import { stat } from 'node:fs/promises';
 import { join } from 'node:path';
 
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import type { Environment } from '@svc/kit/environment.ts';
-import { isErrno } from '@svc/kit/diagnostics/system-reason.ts';
-import { ioFault } from '@svc/kit/files/io-fault.ts';
 import { parseAnyManifest } from '../manifest/artifact-manifest.ts';
 import { loadCapsuleManifest } from '../manifest/load.ts';
 import type { ArtifactManifest } from '../manifest/schema.ts';
 import type { KeyPath } from '../manifest/key-path.ts';
 import { writeArchive, type WrittenArchive } from './archive-writer.ts';
 import type { ArtifactRef } from './artifact-ref.ts';
-import { DirectoryContent, readArtifactDirectory, readCapsuleDirectory } from './directory-content.ts';
+import { DirectoryContent, readArtifactDirectory, readCapsuleDirectory, staleComponent } from './directory-content.ts';
 import {
   type ArtifactContent,
   type ArtifactKind,
-  componentFile,
-  componentSource,
   inspectContent,
   manifestFile,
   readManifestText,
@@ -67,35 +62,11 @@ export async function readFolder({
     const { manifest, warnings } = found;
     const content = await readArtifactDirectory(directory);
     await checkArtifact(manifest, content);
-    const stale = content.has(componentFile) ? await staleComponent(directory) : null;
+    const stale = await staleComponent(content);
     return { content, warnings: stale === null ? warnings : [...warnings, stale] };
   }
   const { manifest, warnings } = loadCapsuleManifest({ file, text, env, purpose: 'inspect', needs: decidesInstall });
   return { content: await readCapsuleDirectory(directory, manifest), warnings };
-}
-
-/** `W-ART-001` when the source of a component has changed since it was built, by the times of the files. */
-async function staleComponent(directory: string): Promise<Diagnostic | null> {
-  const source = join(directory, componentSource);
-  const component = join(directory, componentFile);
-  const [changed, built] = await Promise.all([lastChange(source), lastChange(component)]);
-  if (changed === null || built === null || changed <= built) return null;
-  return new Diagnostic(
-    'W-ART-001',
-    `${component} is older than ${componentSource} beside it, and is packed as it is`,
-    {
-      hint: `svc build ${directory} builds it anew`,
-    },
-  );
-}
-
-async function lastChange(path: string): Promise<number | null> {
-  try {
-    return (await stat(path)).mtimeMs;
-  } catch (error) {
-    if (isErrno(error, 'ENOENT')) return null;
-    throw ioFault(error, `cannot read ${path}`);
-  }
 }
 
 const ofEntry = new Set(['name', 'version', 'runtime', 'range', 'source', 'from']);

@@ -13,7 +13,7 @@ import { bringRef, type BroughtRef, type InstallRequest, record } from './instal
 import type { WantedArtifact } from './locate.ts';
 import type { CopyRule, StorePlaces } from './store-places.ts';
 import { addToLock, dropFromLock, readLock } from './lockfile.ts';
-import { lockedAs, resolveArtifacts } from './resolve.ts';
+import { lockedOf, resolveArtifacts } from './resolve.ts';
 import { refuseShadowed } from './taken-copies.ts';
 
 /** What becomes of one artifact of the project. */
@@ -79,13 +79,13 @@ export async function changeArtifacts(
   return brought;
 }
 
-/** Adds new entries with `source` to a lock that is there; a run makes a missing one. */
+/** Adds new entries whose `source` is an archive to a lock that is there; a run makes a missing one. */
 async function recordFolders(edits: readonly ArtifactEdit[], request: InstallRequest): Promise<void> {
   const added = edits.flatMap((edit) => (edit.kind === 'add' && edit.row.source !== undefined ? [edit.row.name] : []));
   if (added.length === 0 || readLock(request.manifestDir) === null) return;
   const entries = request.entries.filter(({ name }) => added.includes(name));
   const artifacts = await resolveArtifacts({ ...request, entries, lock: 'ignore' });
-  await addToLock(request.manifestDir, artifacts.map(lockedAs));
+  await addToLock(request.manifestDir, lockedOf(artifacts));
 }
 
 /** Where the artifact of a change is looked for. */

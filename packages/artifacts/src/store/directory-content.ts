@@ -1,7 +1,7 @@
 /** Reads the files of an artifact from the folder that it is developed in. */
 
 import { existsSync } from 'node:fs';
-import { realpath } from 'node:fs/promises';
+import { realpath, stat } from 'node:fs/promises';
 import { join, posix, sep } from 'node:path';
 
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
@@ -138,4 +138,38 @@ export async function readCapsuleDirectory(directory: string, manifest: CapsuleM
 
 function tooLarge(what: string, maxBytes: number): Diagnostic {
   return new Diagnostic('E-ART-003', `${what} is larger than ${maxBytes / (1024 * 1024)} MiB`);
+}
+
+/** What a component is built from in the folders that `svc new` makes, with what builds it. */
+const sources = [
+  [componentSource, 'svc build'],
+  ['app.py', 'build.sh'],
+  ['tool.c', 'build.sh'],
+  ['src/lib.rs', 'build.sh'],
+] as const;
+
+/** `W-ART-001` when the source of a component has changed since it was built, by the times of the files. */
+export async function staleComponent(content: DirectoryContent): Promise<Diagnostic | null> {
+  const { where } = content;
+  if (!content.has(componentFile)) return null;
+  const built = await lastChange(join(where, componentFile));
+  for (const [source, builder] of sources) {
+    const changed = await lastChange(join(where, source));
+    if (changed === null || built === null || changed <= built) continue;
+    return new Diagnostic(
+      'W-ART-001',
+      `${join(where, componentFile)} is older than ${source} beside it, and is used as it is`,
+      { hint: `${builder === 'svc build' ? `svc build ${where}` : join(where, builder)} builds it anew` },
+    );
+  }
+  return null;
+}
+
+async function lastChange(path: string): Promise<number | null> {
+  try {
+    return (await stat(path)).mtimeMs;
+  } catch (error) {
+    if (isErrno(error, 'ENOENT') || isErrno(error, 'ENOTDIR')) return null;
+    throw ioFault(error, `cannot read ${path}`);
+  }
 }

@@ -22,7 +22,7 @@ import {
   foundIn,
   inParallel,
   listed,
-  lockedAs,
+  lockedOf,
   openBundled,
   refuse,
   resolveArtifacts,
@@ -94,7 +94,7 @@ export async function installEntries(request: InstallRequest): Promise<readonly 
     }
     request.onStored(artifact.entry);
   }
-  if (into === 'project' && !isFrozen) await upsertLock(request.manifestDir, artifacts.map(lockedAs));
+  if (into === 'project' && !isFrozen) await upsertLock(request.manifestDir, lockedOf(artifacts));
   return artifacts;
 }
 
@@ -186,7 +186,7 @@ export async function record(
   const resolutions = await resolveEach(entries, { ...request, sources: () => [] });
   const missing = resolutions.flatMap((resolution) => (resolution.kind === 'failed' ? [resolution.entry] : []));
   if (missing.length > 0) request.onWarning(lockNotMade(missing, request.manifestFile));
-  else await upsertLock(manifestDir, withPlaces(resolutions.flatMap(foundIn).map(lockedAs), needed));
+  else await upsertLock(manifestDir, withPlaces(lockedOf(resolutions.flatMap(foundIn)), needed));
 }
 
 function lockedRef({ name, version, platform, sha256, admission, from }: InstalledRef): LockedArtifact {

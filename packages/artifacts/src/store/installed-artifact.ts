@@ -29,6 +29,10 @@ export interface FoundArtifact {
   readonly admission?: Admission;
   /** The document of an OCI registry that it was fetched by just now (`LockedArtifact.from`). */
   readonly from?: string;
+  /** Is the folder that its author changes: `svc.lock` does not hold it to its bytes. */
+  readonly inPlace?: {
+    /** `W-ART-001` where its component is older than what it is built from. */ readonly stale: Diagnostic | null;
+  };
   /** One file of it, such as `component.wasm`; `E-ART-001` or `E-ART-006` when the bytes are not those of `sha256`. */
   read(file: string): Promise<Buffer>;
   /** The bytes that `sha256` is over. */

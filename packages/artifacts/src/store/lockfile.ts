@@ -108,6 +108,29 @@ export async function addToLock(manifestDir: string, artifacts: readonly LockedA
   ]);
 }
 
+/** The artifacts of which the lock names no version. */
+export function notNamed(
+  lock: readonly LockedArtifact[],
+  artifacts: readonly LockedArtifact[],
+): readonly LockedArtifact[] {
+  return artifacts.filter(({ name }) => !lock.some((locked) => locked.name === name));
+}
+
+/** Records those of which the lock names no version, with the lock as it is then. `E-IO-001` when it cannot be written. */
+export async function takeIntoLock(
+  manifestDir: string,
+  artifacts: readonly LockedArtifact[],
+): Promise<{ readonly added: readonly LockedArtifact[]; readonly after: readonly LockedArtifact[] }> {
+  let added: readonly LockedArtifact[] = [];
+  let after: readonly LockedArtifact[] = [];
+  await rewriteLock(manifestDir, (before) => {
+    added = notNamed(before, artifacts);
+    after = [...before, ...added];
+    return after;
+  });
+  return { added, after };
+}
+
 /** Takes out of the lock what no manifest needs any more; a lock that does not exist stays so. */
 export async function dropFromLock(manifestDir: string, isStale: (old: LockedArtifact) => boolean): Promise<void> {
   if (readLock(manifestDir) === null) return;

@@ -9,7 +9,7 @@ import type { ArtifactEntry, ArtifactManifest } from '../manifest/schema.ts';
 import { ArchivedFiles } from './open-stored.ts';
 import { packArchive } from './archive-writer.ts';
 import { readArchive } from './archive.ts';
-import { readArtifactDirectory } from './directory-content.ts';
+import { readArtifactDirectory, staleComponent } from './directory-content.ts';
 import { type ArtifactContent, checkRequiredFile, readArtifactManifest } from './inspect-content.ts';
 import type { FoundArtifact } from './installed-artifact.ts';
 import type { StorePlaces } from './store-places.ts';
@@ -39,6 +39,7 @@ async function fromDirectory(path: string): Promise<FoundArtifact> {
     platform: null,
     sha256: await content.sha256(),
     compiledDir: null,
+    inPlace: { stale: await staleComponent(content) },
     read: async (file) => await content.read(file),
     archive: () => packArchive(content.files),
   };

@@ -16,7 +16,15 @@ import {
 } from './installed-artifact.ts';
 import { locate, type Location } from './locate.ts';
 import type { StorePlaces } from './store-places.ts';
-import { createLock, fetchedFrom, type LockedArtifact, readLock, recordsAll } from './lockfile.ts';
+import {
+  createLock,
+  fetchedFrom,
+  type LockedArtifact,
+  notNamed,
+  readLock,
+  recordsAll,
+  takeIntoLock,
+} from './lockfile.ts';
 import type { ArchivedFiles } from './open-stored.ts';
 import type { StoredArchive } from './store-layout.ts';
 
@@ -24,9 +32,11 @@ interface ResolveRequest extends StorePlaces {
   readonly entries: readonly ArtifactEntry[];
   /**
    * `hold`: makes `svc.lock` if it is missing, else every artifact must match it. `frozen`: it must exist, and every
-   * artifact must match it. `ignore`: only the bytes that a source serves are checked.
+   * artifact must match it. `ignore`: only the bytes that a source serves are checked. A folder that `source` names is held to no bytes.
    */
   readonly lock: 'hold' | 'frozen' | 'ignore';
+  /** Called with each artifact that `hold` has just added to a lock that named no version of it; absent where those are refused. */
+  readonly onTaken?: (artifact: LockedArtifact) => void;
   /** Where `hold` has it, if that is not the manifest's directory. */
   readonly lockDirectory?: string;
   /** The manifest as the user named it: hints repeat it. */
@@ -49,22 +59,26 @@ const maxAtOnce = 4;
  */
 export async function resolveArtifacts(request: ResolveRequest): Promise<readonly InstalledArtifact[]> {
   const frozen = request.lock === 'frozen' ? readLock(request.manifestDir) : null;
-  if (request.lock === 'frozen' && frozen === null) {
-    const { lockMissing } = await import('./lock-faults.ts');
-    throw lockMissing(request.manifestDir, request.manifestFile);
-  }
+  const isMissing = request.lock === 'frozen' && frozen === null;
+  if (isMissing && request.entries.some(({ source }) => source === undefined)) throw await missingLock(request);
   const resolutions = await resolveEach(request.entries, request);
   const faults = resolutions.flatMap((resolution) => (resolution.kind === 'failed' ? listed(resolution.fault) : []));
   refuse(faults);
   const artifacts = resolutions.flatMap(foundIn);
-  const found = artifacts.map(lockedAs);
-  const lock = request.lock === 'hold' ? await lockOfRun(request.lockDirectory ?? request.manifestDir, found) : frozen;
+  const found = lockedOf(artifacts);
+  if (isMissing && found.length > 0) throw await missingLock(request);
+  const lock = request.lock === 'hold' ? await lockOfRun(found, request) : frozen;
   if (lock === null || recordsAll(lock, found)) return artifacts;
   const { lockFaults } = await import('./lock-faults.ts');
   const { manifestFile, manifestDir, lockDirectory: keptIn = manifestDir } = request;
   const holder = request.lock === 'frozen' ? ({ by: 'frozen' } as const) : ({ by: 'run' } as const);
   refuse(lockFaults(lock, found, { ...holder, manifestFile, ...(keptIn === manifestDir ? {} : { keptIn }) }));
   return artifacts;
+}
+
+async function missingLock({ manifestDir, manifestFile }: ResolveRequest): Promise<Diagnostic> {
+  const { lockMissing } = await import('./lock-faults.ts');
+  return lockMissing(manifestDir, manifestFile);
 }
 
 /** The same as `resolveArtifacts` without the lock; an entry that cannot be used has its own problem. */
@@ -77,8 +91,14 @@ export function foundIn(resolution: Resolution): readonly InstalledArtifact[] {
   return resolution.kind === 'installed' ? [resolution.artifact] : [];
 }
 
-/** What `svc.lock` records of an artifact. */
-export function lockedAs(artifact: InstalledArtifact): LockedArtifact & Pick<InstalledArtifact, 'location' | 'origin'> {
+/** What `svc.lock` records of these artifacts. */
+export function lockedOf(
+  artifacts: readonly InstalledArtifact[],
+): readonly (LockedArtifact & Pick<InstalledArtifact, 'location' | 'origin'>)[] {
+  return artifacts.filter(({ inPlace }) => inPlace === undefined).map(lockedAs);
+}
+
+function lockedAs(artifact: InstalledArtifact): LockedArtifact & Pick<InstalledArtifact, 'location' | 'origin'> {
   const { manifest, platform, sha256, location, origin, admission, from } = artifact;
   const known = { ...fetchedFrom(from), ...signedBy(admission) };
   return { name: manifest.name, version: manifest.version, platform, sha256, location, origin, ...known };
@@ -144,12 +164,17 @@ export function admissionOf({ stored, admission }: Location, opened: StoredArchi
   });
 }
 
-/** The lock that a run must match, made if it is missing; null for a run that needs no artifact. */
+/** The lock that a run must match, made if it is missing; null for a run that needs none. What no version of is in it is added where somebody hears of that. */
 async function lockOfRun(
-  directory: string,
   found: readonly LockedArtifact[],
+  { manifestDir, lockDirectory = manifestDir, onTaken }: ResolveRequest,
 ): Promise<readonly LockedArtifact[] | null> {
-  return found.length === 0 ? null : (readLock(directory) ?? (await createLock(directory, found)));
+  if (found.length === 0) return null;
+  const lock = readLock(lockDirectory) ?? (await createLock(lockDirectory, found));
+  if (onTaken === undefined || notNamed(lock, found).length === 0) return lock;
+  const { added, after } = await takeIntoLock(lockDirectory, found);
+  for (const artifact of added) onTaken(artifact);
+  return after;
 }
 
 export function listed(fault: Diagnostic | DiagnosticList): readonly Diagnostic[] {

@@ -283,18 +283,40 @@ describe('what an artifact holds', () => {
 });
 
 describe('svc.lock', () => {
-  const hold = async (entries: readonly ArtifactEntry[]): Promise<unknown> =>
-    await resolveArtifacts({ ...places, entries, lock: 'hold' });
+  const hold = async (entries: readonly ArtifactEntry[], taken?: string[]): Promise<unknown> =>
+    await resolveArtifacts({
+      ...places,
+      entries,
+      lock: 'hold',
+      ...(taken === undefined ? {} : { onTaken: ({ name }) => taken.push(name) }),
+    });
+  const frozen = async (entries: readonly ArtifactEntry[]): Promise<unknown> =>
+    await resolveArtifacts({ ...places, entries, lock: 'frozen' });
   const lockPath = (): string => join(places.manifestDir, 'svc.lock');
+  const archive: ArtifactEntry = { ...echo, source: 'echo.zip' };
+  const style: ArtifactEntry = { name: 'style', version: '1.0.0', runtime: 'skill', source: 'style.zip' };
+  const pack = async (name: string, files: Parameters<typeof archiveBytes>[0]): Promise<void> =>
+    writeFileSync(join(places.manifestDir, name), await archiveBytes(files));
 
   it('comes from the first run, and binds the next ones', async () => {
+    await pack('echo.zip', toolFiles('echo', '1.0.0', 'first'));
+    await hold([archive]);
+    const lock = readFileSync(lockPath(), 'utf8');
+    await hold([archive]);
+    await pack('echo.zip', toolFiles('echo', '1.0.0', 'second'));
+    expect(await codesOf(hold([archive]))).toEqual(['E-RUN-003']);
+    expect(readFileSync(lockPath(), 'utf8')).toBe(lock);
+  });
+
+  it('does not hold a folder to its bytes, which its author changes, whatever an older lock says', async () => {
     await writeSource('first');
     await hold([fromSource]);
-    const lock = readFileSync(lockPath(), 'utf8');
+    expect(readdirSync(places.manifestDir)).toEqual(['tools']);
+    await frozen([fromSource]);
+    const old = { name: 'echo', version: '1.0.0', sha256: '0'.repeat(64) };
+    writeFileSync(lockPath(), JSON.stringify({ lock_version: 1, artifacts: [old] }));
     await hold([fromSource]);
-    await writeSource('second');
-    expect(await codesOf(hold([fromSource]))).toEqual(['E-RUN-003']);
-    expect(readFileSync(lockPath(), 'utf8')).toBe(lock);
+    await frozen([fromSource]);
   });
 
   it('does not appear for a capsule without artifacts, nor where artifacts are missing', async () => {
@@ -303,16 +325,33 @@ describe('svc.lock', () => {
     expect(readdirSync(places.manifestDir)).toEqual([]);
   });
 
-  it('may name an artifact no more wanted, and may not lack a new one', async () => {
-    await writeSource('first');
-    const style: ArtifactEntry = { name: 'style', version: '1.0.0', runtime: 'skill', source: 'style' };
-    const files = skillFiles('style', 'x').map(({ name, data }) => [name, data] as const);
-    await writeFiles(join(places.manifestDir, 'style'), Object.fromEntries(files));
-    await hold([fromSource, style]);
-    await hold([fromSource]);
+  it('may name an artifact no more wanted, and lacks a new one only where somebody hears that it is added', async () => {
+    await pack('echo.zip', toolFiles('echo', '1.0.0', 'first'));
+    await pack('style.zip', skillFiles('style', 'x'));
+    await hold([archive, style]);
+    await hold([archive]);
     rmSync(lockPath());
-    await hold([fromSource]);
-    expect(await codesOf(hold([fromSource, style]))).toEqual(['E-RUN-003']);
+    expect(await codesOf(frozen([archive]))).toEqual(['E-REG-005']);
+    await hold([archive]);
+    expect(await codesOf(hold([archive, style]))).toEqual(['E-RUN-003']);
+    expect(await codesOf(frozen([archive, style]))).toEqual(['E-REG-005']);
+    const taken: string[] = [];
+    await hold([archive, style], taken);
+    await hold([archive, style], taken);
+    expect(taken).toEqual(['style']);
+    await frozen([archive, style]);
+  });
+
+  it('takes no other version and no other bytes of what it names', async () => {
+    await pack('echo.zip', toolFiles('echo', '1.0.0', 'first'));
+    await hold([archive]);
+    const lock = readFileSync(lockPath(), 'utf8');
+    const taken: string[] = [];
+    await pack('echo.zip', toolFiles('echo', '1.0.0', 'second'));
+    expect(await codesOf(hold([archive], taken))).toEqual(['E-RUN-003']);
+    await pack('echo.zip', toolFiles('echo', '1.1.0', 'first'));
+    expect(await codesOf(hold([{ ...archive, version: '1.1.0' }], taken))).toEqual(['E-RUN-003']);
+    expect({ taken, lock: readFileSync(lockPath(), 'utf8') }).toEqual({ taken: [], lock });
   });
 });
 

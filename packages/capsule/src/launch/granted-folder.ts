@@ -16,7 +16,7 @@ import type { ContainmentClass } from '@svc/protocol/containment-class.ts';
 import { closedFolderRoot } from '@svc/record/sessions/adhoc-root.ts';
 import { givenFolder } from './given-folder.ts';
 import type { CapsuleSource } from './launch-host.ts';
-import { openGivenFolder } from './open-given-folder.ts';
+import { capsuleFiles, openGivenFolder } from './open-given-folder.ts';
 import type { GivenProject, NamedProject, RunRequest } from './running-capsule.ts';
 
 interface GrantQuestion {
@@ -67,6 +67,7 @@ async function opened(question: GrantQuestion): Promise<GrantedFolder> {
       writable,
       keepsGit: true,
       masks: masks.paths,
+      own: capsuleFiles(loaded, source.lockDirectory),
       achieved,
       hasPrograms: mayRunPrograms(loaded, grants),
       runsGit: grants.shellAllow.includes('git'),

@@ -6,7 +6,7 @@ import { type CaptureLevel, lowerCapture, usualCapture } from '@svc/artifacts/ma
 import { declaredArtifacts } from '@svc/artifacts/manifest/declared-artifacts.ts';
 import type { ArtifactCheck, InstalledArtifact } from '@svc/artifacts/store/installed-artifact.ts';
 import type { StorePlaces } from '@svc/artifacts/store/store-places.ts';
-import { platformOf } from '@svc/artifacts/store/artifact-ref.ts';
+import { platformOf, spell } from '@svc/artifacts/store/artifact-ref.ts';
 import { admissionWarnings, resolveArtifacts } from '@svc/artifacts/store/resolve.ts';
 import { hookDeclaration, hookProblem, mayCommit } from '@svc/artifacts/manifest/hook-declaration.ts';
 import type { LoadedManifest } from '@svc/artifacts/manifest/loaded-manifest.ts';
@@ -122,7 +122,10 @@ export async function prepareLaunch(
     manifestFile: source.manifestFile,
     lock: source.holdsLock ? 'hold' : 'ignore',
     lockDirectory: source.lockDirectory,
+    onTaken: (taken) =>
+      onWarning(new Diagnostic('W-REG-033', `svc.lock records ${spell(taken)} from now on: svc.yaml lists it anew`)),
   });
+  for (const { inPlace } of artifacts) if (inPlace?.stale) onWarning(inPlace.stale);
   for (const warning of admissionWarnings(artifacts)) onWarning(warning);
   if (source.holdsLock && artifacts.some(({ origin }) => origin === 'user')) {
     const { rememberProject } = await import('./known-projects.ts');

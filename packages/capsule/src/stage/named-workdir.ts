@@ -12,10 +12,11 @@ import { openProjectFolder } from '@svc/sandbox/project-folder.ts';
 import type { PreparedLaunch } from '../launch/prepare.ts';
 import type { LaunchScope, ScopeRequest } from '../launch/scope-of-launch.ts';
 import { GivenFolder } from '../launch/given-project.ts';
+import { capsuleFiles } from '../launch/open-given-folder.ts';
 
 interface NamedWorkdir {
   readonly request: Pick<ScopeRequest, 'writesGit' | 'cwd' | 'env'>;
-  readonly launch: Pick<LaunchScope, 'grants' | 'containment'>;
+  readonly launch: Pick<LaunchScope, 'grants' | 'containment' | 'loaded' | 'source'>;
   readonly packageRoot: string;
   /** Whether an artifact brings a program: components keep and mask by themselves. */
   readonly bringsPrograms: boolean;
@@ -41,7 +42,7 @@ export function openNamedWorkdir({
   workdir,
   isReport = false,
 }: NamedWorkdir): GivenFolder {
-  const { containment, grants } = launch;
+  const { containment, grants, loaded, source } = launch;
   const { achieved } = containment;
   const { cwd, env } = request;
   const writable = !grants.readOnly;
@@ -53,7 +54,10 @@ export function openNamedWorkdir({
     keepsGit: !request.writesGit,
     isReport,
     own: writable
-      ? ownPlaces(mappedProcess({ packageRoot, node: process.execPath, nodeOptions: process.execArgv, cwd, env }))
+      ? [
+          ...ownPlaces(mappedProcess({ packageRoot, node: process.execPath, nodeOptions: process.execArgv, cwd, env })),
+          ...capsuleFiles(loaded, source.lockDirectory),
+        ]
       : [],
     splits: achieved === 'scoped' && hasPrograms,
     clock: systemClock,

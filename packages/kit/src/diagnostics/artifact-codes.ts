@@ -230,17 +230,22 @@ export const artifactCodes = {
   'E-RUN-003': {
     title: 'an artifact differs from svc.lock',
     explanation:
-      'The bytes found for an artifact do not have the hash that svc.lock records. Run svc install to accept a change.',
+      'The bytes found for an artifact do not have the hash that svc.lock records. Run svc install to accept a change. A folder that source names is not recorded: its author changes it all the time.',
   },
   'W-ART-001': {
     title: 'a component is older than its source',
     explanation:
-      'component.wasm is packed as it is, and component.ts beside it has been changed after it was built. svc build builds it anew.',
+      'component.wasm is used as it is, and its source beside it has been changed after it was built. svc build builds a component.ts anew, build.sh what is written in another language.',
   },
   'W-ART-002': {
     title: 'a component cannot be built again with the same bytes',
     explanation:
       'svc brings an engine for one version of componentize-qjs, with which the same source gives the same bytes on every machine. Another version is installed beside component.ts, and was used with an engine of its own. Such a component works; but nobody can build it again and compare. Install the version that the hint names.',
+  },
+  'W-REG-033': {
+    title: 'svc.lock records another artifact now',
+    explanation:
+      'The manifest lists an artifact of which svc.lock named no version. svc run has added the bytes that it found, and later runs are held to them. Commit svc.lock. A changed version of an artifact that is in svc.lock is refused with E-RUN-003, and so is every difference where svc must not write: svc install --frozen and svc test.',
   },
   'W-REG-002': {
     title: 'svc.lock is not written yet',

@@ -103,6 +103,7 @@ export async function openTask(
       writable,
       keepsGit: flags.writeGit !== true,
       masks: [],
+      own: [],
       achieved,
       hasPrograms: true,
       runsGit: flags.allow?.includes('git') === true,
