@@ -98,7 +98,7 @@ describe('svc add', () => {
     expect(await run('add', '../voice', '--manifest', '.')).toMatchObject({ code: 0, stderr: '' });
     const row = `  - { name: voice, version: 0.2.0, runtime: skill, source: "../voice" }\n`;
     expect(manifestText()).toBe(before.replace('# how it speaks\n', `# how it speaks\n${row}`));
-    expect(locked()).toContain('voice@0.2.0');
+    expect(locked().filter((each) => each.startsWith('voice'))).toEqual([]);
     for (const [folder, why] of [
       ['../voice', 'the manifest lists voice already, and nothing was written'],
       ['./', 'holds no artifact that can be listed: its svc.yaml is that of a capsule'],

@@ -387,8 +387,8 @@ ${keepsImports}inference:
 
   it('come from svc.lock', async () => {
     const workspace = await recorded({ script: turn(['call_1', 'one', {}]), tools: { one: await passes('') } });
-    const { wasm } = await passes('', 'gone');
-    writeFileSync(join(workspace.folder, 'one', 'component.wasm'), wasm as Uint8Array);
+    const lock = join(workspace.folder, 'svc.lock');
+    writeFileSync(lock, readFileSync(lock, 'utf8').replace(/"sha256": "\w+"/, `"sha256": "${'0'.repeat(64)}"`));
     expect(await svc(workspace, ['run', '--replay', '--components'])).toMatchObject({
       code: 1,
       stderr: expect.stringContaining('error[E-REG-005]'),

@@ -25,6 +25,7 @@ import {
   moduleBytes,
   temporaryDirectory,
   componentBytes,
+  skillFiles,
   toolBytes,
   toolFiles,
   writeFiles,
@@ -43,9 +44,6 @@ inference:
 const listed = `  - { name: echo, version: 1.0.0, source: tools/echo }
   - { name: style, version: 1.0.0, runtime: skill }
 `;
-
-/** Bytes that a component may hold anywhere, and that change its hash only. */
-const customSection = Buffer.from([0, 8, 7, ...Buffer.from('changed')]);
 
 let project: string;
 let home: string;
@@ -99,17 +97,14 @@ function jsonLines(text: string): unknown[] {
 }
 
 describe('svc install', () => {
-  it('without an argument installs the artifacts of the manifest and records them [D1-CLI-13]', async () => {
+  it('without an argument installs the artifacts of the manifest, and records all but a folder [D1-CLI-13]', async () => {
     const { stdout, stderr } = await run(installCommand, []);
     expect(stdout).toMatch(
       /^NAME +VERSION +FROM +SHA256\necho +1\.0\.0 +source +[0-9a-f]{12}\nstyle +1\.0\.0 +user +[0-9a-f]{12}\n$/,
     );
     expect(stderr).toBe('');
     expect(readdirSync(storeRoot(project))).toEqual(['echo', 'style']);
-    expect(readLock(project)).toMatchObject([
-      { name: 'echo', version: '1.0.0', platform: null },
-      { name: 'style', version: '1.0.0', platform: null },
-    ]);
+    expect(readLock(project)).toMatchObject([{ name: 'style', version: '1.0.0', platform: null }]);
     rmSync(storeRoot(home), { recursive: true });
     const again = await run(installCommand, ['--json']);
     expect(jsonLines(again.stdout)).toMatchObject([
@@ -125,11 +120,14 @@ describe('svc install', () => {
 
   it('accepts a change of an artifact into svc.lock', async () => {
     await run(installCommand, []);
-    const before = readLock(project);
-    writeFileSync(join(project, 'tools/echo/component.wasm'), Buffer.concat([toolBytes, customSection]));
+    const [before] = readLock(project) ?? [];
+    rmSync(storeRoot(project), { recursive: true });
+    rmSync(storeRoot(home), { recursive: true });
+    const chunks = [await archiveBytes(skillFiles('style', 'Be wordy.'))];
+    const { sha256 } = await putArchive({ root: storeRoot(home), chunks, platform: null, from: 'a test' });
     await run(installCommand, []);
-    expect(readLock(project)?.[0]?.sha256).not.toBe(before?.[0]?.sha256);
-    expect(readLock(project)?.[1]).toEqual(before?.[1]);
+    expect(readLock(project)).toEqual([{ ...before, sha256 }]);
+    expect(sha256).not.toBe(before?.sha256);
   });
 
   it('compiles components ahead, and stores nothing when one cannot be compiled', async () => {
@@ -152,12 +150,12 @@ describe('svc install', () => {
   it('takes one artifact by name and version from where it is, and records it with all that the manifest lists', async () => {
     const { stdout } = await run(installCommand, ['style@1.0.0', '--json']);
     expect(jsonLines(stdout)).toMatchObject([{ name: 'style', version: '1.0.0', origin: 'user', platform: null }]);
-    expect(readLock(project)?.map(({ name }) => name)).toEqual(['echo', 'style']);
+    expect(readLock(project)?.map(({ name }) => name)).toEqual(['style']);
     const chunks = [await archiveBytes(toolFiles('unlisted'))];
     await putArchive({ root: storeRoot(home), chunks, platform: null, from: 'a test' });
     await run(installCommand, ['unlisted@1.0.0']);
     expect(readdirSync(storeRoot(project))).toEqual(['style', 'unlisted']);
-    expect(readLock(project)?.map(({ name }) => name)).toEqual(['echo', 'style']);
+    expect(readLock(project)?.map(({ name }) => name)).toEqual(['style']);
   });
 
   it('says that no registry is in use for what is not here, and knows a wrong reference', async () => {
@@ -189,7 +187,7 @@ describe('svc install', () => {
     const ends = await Promise.all(children.map(async (child) => (await once(child, 'exit')) as [number]));
     expect(ends.map(([code]) => code)).toEqual([0, 0, 0, 0, 0, 0]);
     expect(readdirSync(storeRoot(project))).toEqual(['echo', 'style']);
-    const archive = readFileSync(join(storeRoot(project), 'echo', '1.0.0', 'echo-1.0.0.zip'));
+    const archive = readFileSync(join(storeRoot(project), 'style', '1.0.0', 'style-1.0.0.zip'));
     expect(createHash('sha256').update(archive).digest('hex')).toBe(readLock(project)?.[0]?.sha256);
     expect(readdirSync(project).sort()).toEqual(['.svc', 'skills', 'svc.lock', 'svc.yaml', 'task.md', 'tools']);
   }, 60_000);
