@@ -83,7 +83,7 @@ async function toolProcess(
   return {
     launcher: (await programLogs()).keeping(launcher, owner),
     env: {
-      ...toolchainVariables(processGrants, directories.workdir),
+      ...toolchainVariables(processGrants, directories.workdir, launch.scope.containment.achieved),
       ...processes.environment(own.envAllow, stores),
       ...set,
     },

@@ -237,7 +237,8 @@ async function shellTools(parts: StageParts): Promise<readonly Tool[]> {
   if (shellAllow.length === 0) return [];
   const { createShellTools } = await import('@svc/session/tools/shell-tool.ts');
   const grants = capsuleProcesses(launch);
-  const env = { ...toolchainVariables(grants, directories.workdir), ...processes.environment(envAllow) };
+  const { achieved } = launch.scope.containment;
+  const env = { ...toolchainVariables(grants, directories.workdir, achieved), ...processes.environment(envAllow) };
   return createShellTools(shellAllow, {
     launcher: processes.launcher(grants),
     env,

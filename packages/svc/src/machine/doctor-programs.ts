@@ -149,7 +149,7 @@ async function run(
   const held = { PATH: searchPath };
   const { achieved } = containment;
   const env = {
-    ...toolchainVariables(grants, workdir),
+    ...toolchainVariables(grants, workdir, achieved),
     ...containedEnvironment({ accessibleWorkdir: workdir, achieved, held, allow: [] }),
   };
   const outcome = await launcher.launch({ command: 'sh', args: ['-c', script], env, stdin: 'null' });
