@@ -28,10 +28,12 @@ import {
 export class DirectoryContent implements ArtifactContent {
   readonly where: string;
   readonly #files = new Map<string, Buffer>();
+  readonly #maxBytes: number;
   #bytes = 0;
 
-  constructor(directory: string) {
+  constructor(directory: string, maxBytes: number = archiveLimits.maxUnpackedBytes) {
     this.where = directory;
+    this.#maxBytes = maxBytes;
   }
 
   get files(): PackedFile[] {
@@ -47,7 +49,7 @@ export class DirectoryContent implements ArtifactContent {
     const file = await RegularFile.open(path, join(this.where, normal));
     try {
       this.#bytes += file.size;
-      if (this.#bytes > archiveLimits.maxUnpackedBytes) throw tooLarge(this.where, archiveLimits.maxUnpackedBytes);
+      if (this.#bytes > this.#maxBytes) throw tooLarge(this.where, this.#maxBytes);
       const data = await file.readAt(0, file.size);
       if (data === null) throw new Diagnostic('E-IO-001', `cannot read ${file.label}: it became shorter meanwhile`);
       this.#files.set(normal, data);

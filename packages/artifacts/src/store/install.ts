@@ -80,7 +80,8 @@ export async function installEntries(request: InstallRequest): Promise<readonly 
   for (const warning of admissionWarnings(artifacts)) request.onWarning(warning);
   for (const artifact of artifacts) await request.prepare(artifact);
   for (const artifact of artifacts) {
-    if (artifact.origin !== into) {
+    // The folder of a skill is where each start reads it: no store is asked for it.
+    if (artifact.origin !== into && artifact.skill === undefined) {
       await putArchive({
         root: targetRoot(request),
         chunks: artifact.archive(),

@@ -5,6 +5,7 @@ import type { Chunks } from '@svc/kit/files/replace-file.ts';
 import type { PublishedVersion } from '@svc/protocol/version-states.ts';
 import type { ArtifactEntry, ArtifactManifest } from '../manifest/schema.ts';
 import { type ArtifactRef, spell } from './artifact-ref.ts';
+import type { PackedFile } from './archive-writer.ts';
 import type { LockedArtifact } from './lockfile.ts';
 import type { Admission } from './trust/admit.ts';
 
@@ -33,10 +34,31 @@ export interface FoundArtifact {
   readonly inPlace?: {
     /** `W-ART-001` where its component is older than what it is built from. */ readonly stale: Diagnostic | null;
   };
+  /** What a standard skill folder holds; absent of everything else, and of a skill of `svc.yaml` and `skill.md`. */
+  readonly skill?: SkillFolder;
   /** One file of it, such as `component.wasm`; `E-ART-001` or `E-ART-006` when the bytes are not those of `sha256`. */
   read(file: string): Promise<Buffer>;
   /** The bytes that `sha256` is over. */
   archive(): Chunks;
+}
+
+/** A skill whose folder holds `SKILL.md` in place of `svc.yaml` (docs/skills.md). */
+export interface SkillFolder {
+  /** Behind the head of `SKILL.md`. */
+  readonly text: string;
+  /** The words of `allowed-tools`; null without any. */
+  readonly allowed: readonly string[] | null;
+  /** Whether a model is never offered it. */
+  readonly isForPeople: boolean;
+  readonly compatibility: string | null;
+  /** Fields of `SKILL.md` that the standard does not know. */
+  readonly otherFields: readonly string[];
+  /** All files but `SKILL.md`, sorted. */
+  readonly files: readonly string[];
+  /** The name of the program that runs a file, for those that are scripts. */
+  readonly scripts: Readonly<Record<string, string>>;
+  /** All files. `E-ART-006` when they are not those of `sha256` any more. */
+  readonly readAll: () => Promise<readonly PackedFile[]>;
 }
 
 /** Looks at an artifact before it is stored; what it throws refuses it. `read` gives one file of it. */

@@ -6,12 +6,14 @@ import { resolve } from 'node:path';
 import { ioFault } from '@svc/kit/files/io-fault.ts';
 import { RegularFile } from '@svc/kit/files/regular-file.ts';
 import type { ArtifactEntry, ArtifactManifest } from '../manifest/schema.ts';
+import type { ArtifactRef } from './artifact-ref.ts';
 import { ArchivedFiles } from './open-stored.ts';
 import { packArchive } from './archive-writer.ts';
 import { readArchive } from './archive.ts';
 import { readArtifactDirectory, staleComponent } from './directory-content.ts';
 import { type ArtifactContent, checkRequiredFile, readArtifactManifest } from './inspect-content.ts';
 import type { FoundArtifact } from './installed-artifact.ts';
+import { isSkillFolder, readSkillFolder } from './skill-folder.ts';
 import type { StorePlaces } from './store-places.ts';
 import { admitSource } from './trust/admit-stored.ts';
 
@@ -25,12 +27,13 @@ export type SourceEntry = Pick<ArtifactEntry, 'name' | 'version'> & { readonly s
 export async function openSource({ source, ...ref }: SourceEntry, places: StorePlaces): Promise<FoundArtifact> {
   const path = resolve(places.manifestDir, source);
   const isFolder = await isDirectory(path, source);
-  const found = isFolder ? await fromDirectory(path) : await fromArchive(path);
+  const found = isFolder ? await fromDirectory(path, ref) : await fromArchive(path);
   const archive = { ref, sha256: found.sha256, chunks: () => found.archive(), path: isFolder ? null : path };
   return { ...found, admission: await admitSource(archive, places) };
 }
 
-async function fromDirectory(path: string): Promise<FoundArtifact> {
+async function fromDirectory(path: string, ref: ArtifactRef): Promise<FoundArtifact> {
+  if (isSkillFolder(path)) return await readSkillFolder(path, ref);
   const content = await readArtifactDirectory(path);
   return {
     manifest: await readManifest(content),

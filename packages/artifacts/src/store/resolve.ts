@@ -136,12 +136,17 @@ async function installedFor(entry: ArtifactEntry, places: StorePlaces): Promise<
       { hint: `set runtime: ${found.manifest.runtime} on its entry of artifacts` },
     );
   }
-  const skillText = entry.runtime === 'skill' ? (await found.read(skillFile)).toString('utf8') : null;
+  const ofFolder = found.skill?.text;
+  const skillText = entry.runtime === 'skill' ? (ofFolder ?? (await found.read(skillFile)).toString('utf8')) : null;
   return { ...found, entry, skillText };
 }
 
 async function findFor(entry: ArtifactEntry, places: StorePlaces): Promise<FoundArtifact> {
   const { name, version, source } = entry;
+  if (source !== undefined && entry.runtime === 'skill') {
+    const { openSkill } = await import('./kept-skills.ts');
+    return await openSkill({ name, version, source }, places);
+  }
   if (source !== undefined) {
     const { openSource } = await import('./open-source.ts');
     return await openSource({ name, version, source }, places);

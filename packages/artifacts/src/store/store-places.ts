@@ -32,6 +32,8 @@ export interface StorePlaces {
     by?: 'entry' | 'lock',
   ) => readonly ArtifactSource[] | Promise<readonly ArtifactSource[]>;
   readonly fetching?: Fetching;
+  /** The build of this program, by which what it keeps of skill folders is its own; nothing is kept where it is absent. */
+  readonly build?: string;
 }
 
 /** How what a source gives is taken in. */

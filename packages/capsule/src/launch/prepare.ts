@@ -54,6 +54,7 @@ export async function scopeLaunch(
       // The operator did not choose these versions, so warnings of deprecation go to those who did.
       states: { allowsYanked: false, tellsDeprecated: false, onWarning },
     },
+    ...(request.build === undefined ? {} : { build: request.build }),
   };
   const { refusals, warnings, captureCeiling, ...scope } = await scopeOfLaunch(request, places);
   const launch = { ...scope, loaded: settled(scope.loaded, request) };
@@ -105,6 +106,7 @@ function captureOf(
 /** Finds the artifacts, after the scope is decided: a refused floor precedes any fetch (D1 "Command line" 2). */
 export async function prepareLaunch(
   scoped: ScopedLaunch,
+  { workdir }: Pick<RunRequest, 'workdir'>,
   onWarning: (warning: Diagnostic) => void,
 ): Promise<PreparedLaunch> {
   const { loaded, source, places } = scoped;
@@ -133,6 +135,10 @@ export async function prepareLaunch(
     if (warning !== null) onWarning(warning);
   }
   for (const warning of checkHooks(loaded, artifacts)) onWarning(warning);
+  if (artifacts.some(({ skill }) => skill !== undefined)) {
+    const { checkSkills } = await import('./skill-folders.ts');
+    for (const warning of checkSkills(artifacts, scoped.grants, workdir)) onWarning(warning);
+  }
   // What lies in a store was looked at before it came there.
   for (const artifact of artifacts) if (artifact.origin === 'source') await checkArtifact(artifact.manifest, artifact);
   if (scoped.containment.achieved === 'advisory') {

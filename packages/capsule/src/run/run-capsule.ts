@@ -44,7 +44,7 @@ export async function runCapsule(request: RunRequest, observer: RunObserver): Pr
   const membership = await membershipOf(request, scoped, sessionId);
   let ended: EndedSession | null = null;
   try {
-    const launch = await prepareLaunch(scoped, onWarning);
+    const launch = await prepareLaunch(scoped, request, onWarning);
     ended = await serveSession({ request, observer, launch, sessionId, membership });
   } finally {
     // A slot is free before a parent hears of the end.

@@ -9,6 +9,8 @@ import { fetchPeerFileDeclaration } from '@svc/session/files/fetch-peer-file-too
 import { shareFileDeclaration } from '@svc/session/files/share-file-tool.ts';
 import { createSubmitPlanTool } from '@svc/session/tools/plan/submit-plan-tool.ts';
 import type { ToolSetup } from './session-setup.ts';
+import { folderSkills } from '../launch/skill-folders.ts';
+import { skillDeclarations } from './session-skills.ts';
 import { commandDeclarations } from './stage-parts.ts';
 
 /** What decides on the tools of a capsule. */
@@ -43,6 +45,8 @@ function ofArtifact(
 ): readonly ToolSetup[] {
   const { entry, manifest } = artifact;
   if (entry.runtime === 'skill') {
+    const [folder] = folderSkills([artifact]);
+    if (folder !== undefined) return skillDeclarations(folder);
     const { name, description } = manifest;
     return [{ name, description, kind: 'skill', inputSchema: { type: 'object', properties: {} } }];
   }

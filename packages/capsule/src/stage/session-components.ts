@@ -14,6 +14,7 @@ import { statePath } from '@svc/sandbox/launch/process-grants.ts';
 import type { GivenProject } from '../launch/running-capsule.ts';
 import { isTelemetryVariable } from '../launch/telemetry-variables.ts';
 import type { LateGrantUsage } from './late-grant-usage.ts';
+import type { SessionSkills } from './session-skills.ts';
 
 interface SessionComponentsDeps {
   readonly host: ComponentHost;
@@ -23,6 +24,8 @@ interface SessionComponentsDeps {
   readonly home: string;
   /** The variables that `svc run` holds. */
   readonly env: Readonly<Record<string, string | undefined>>;
+  /** Shown to tools; null, or absent, without any whose folder holds `SKILL.md`. */
+  readonly skills?: Pick<SessionSkills, 'scope' | 'preopen'> | null;
   /** Seen by tools that see the workdir, or itself the workdir; null when no project is given. */
   readonly project: GivenProject | null;
   /** The proxy of a request; null where all go straight. */
@@ -115,10 +118,11 @@ export class SessionComponents {
     if (preopen === null) return [];
     const directory = openScopeDirectory(this.#deps.workdir, preopen.scope);
     this.#scopes.push(directory);
-    const { project } = this.#deps;
+    const { project, skills } = this.#deps;
+    const shown = runtime === 'tool' && skills?.scope === preopen.scope ? [skills.preopen] : [];
     const place = { guestPath: '/', hostPath: directory.path, writable: preopen.writable, ...project?.mask(preopen) };
     const isGiven = seesProject || (runtime === 'tool' && project?.grant.project?.isWorkdir === true);
-    return [place, ...(isGiven ? (project?.preopens(preopen, this.#scopes) ?? []) : [])];
+    return [place, ...(isGiven ? (project?.preopens(preopen, this.#scopes) ?? []) : []), ...shown];
   }
 
   /** Each state store is `/state/<store>`: a path below it is looked up there and not in `/`. */

@@ -22,6 +22,7 @@ import type { MachineNetwork } from '../launch/machine-network.ts';
 import type { GivenProject } from '../launch/running-capsule.ts';
 import { isTelemetryVariable } from '../launch/telemetry-variables.ts';
 import type { LateGrantUsage } from './late-grant-usage.ts';
+import type { SessionSkills } from './session-skills.ts';
 
 interface SessionProcessesDeps {
   readonly sessionId: SessionId;
@@ -31,6 +32,8 @@ interface SessionProcessesDeps {
   readonly directories: SessionDirectories;
   /** The bytes that all logs of the session may still take. */
   readonly logs: LogBudget;
+  /** Shown to programs; null without any whose folder holds `SKILL.md`. */
+  readonly skills: SessionSkills | null;
   /** What commands see as `project/`, or the workdir that was named; null when neither was given. */
   readonly project: GivenProject | null;
   /** The user's, with the state stores below it. */
@@ -69,18 +72,24 @@ export class SessionProcesses {
   launcher(grants: ProcessGrants): Launcher {
     const { directories, project } = this.#deps;
     openScopeDirectory(directories.workdir, grants.scope).close();
+    // A tool that sees another part of the workdir than the commands sees no skills.
+    const skills = this.#deps.skills?.scope === grants.scope ? this.#deps.skills : null;
+    const shown = skills === null ? {} : { shown: skills.shown };
     // A program in a named workdir sees what is masked there as masked; `project/` is for those that are granted it.
     const workdir = project?.grant.project?.isWorkdir === true ? project.grant : {};
     const trusted = grants.networkAllow.length === 0 ? null : this.#trusted();
     const reads = trusted === null ? {} : { reads: [...(grants.reads ?? []), trusted] };
-    const contained = this.#contained.launcher({ ...grants, ...workdir, ...reads });
+    const contained = this.#contained.launcher({ ...grants, ...workdir, ...shown, ...reads });
     return {
       ...contained,
       launch: async (asked) => {
         const request = trusted === null ? asked : { ...asked, env: trusting(asked.env, trusted) };
         // A command may have removed it, with everything else that git does not know.
+        const unread = await skills?.unfilled();
+        if (unread !== undefined && unread !== null) return { kind: 'refused', reason: unread.message };
         const lost = diagnosticOf(() => {
           makeHome(directories);
+          skills?.prepare();
           if (grants.project !== undefined || workdir.project !== undefined) project?.prepare(directories.workdir);
           this.openStores(grants.stores.map(({ name }) => name));
         });

@@ -3,6 +3,7 @@
 import type { Recorder } from '@svc/session/recorder/recorder.ts';
 import type { ProgramLogs } from './program-logs.ts';
 import type { SessionProcesses } from './session-processes.ts';
+import type { SessionSkills } from './session-skills.ts';
 import { homeBelow } from '@svc/sandbox/contained-environment.ts';
 import type { ProcessGrants, StoreDirectory } from '@svc/sandbox/launch/process-grants.ts';
 import type { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
@@ -35,6 +36,8 @@ export interface StageParts {
   /** Made when the first program is met whose standard error is kept. */
   readonly programLogs: () => Promise<ProgramLogs>;
   readonly background: BackgroundCommands;
+  /** Shown to all that see the workdir; null without any whose folder holds `SKILL.md`. */
+  readonly skills: SessionSkills | null;
   /** It is null for a session that may not delegate. */
   readonly delegations: Delegations | null;
   readonly driver: RunRequest['driver'];

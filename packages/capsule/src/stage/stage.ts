@@ -28,6 +28,7 @@ import type { ProgramLogs, ProgramLogsSettings } from './program-logs.ts';
 import { SessionComponents } from './session-components.ts';
 import { SessionProcesses } from './session-processes.ts';
 import { backgroundSettings, grantsOf, type StageParts, capsuleProcesses } from './stage-parts.ts';
+import type { SessionSkills } from './session-skills.ts';
 import type { SessionServers, SessionServersDeps } from './session-servers.ts';
 import { stageDriver } from './stage-driver.ts';
 
@@ -73,8 +74,10 @@ export async function stageSession(request: StageRequest): Promise<StagedSession
     request;
   const { imports, grantUsage, driver: own } = request;
   const { containment, hold, env, project, network } = launch;
+  const skills = await openSkills(launch, directories);
   const components = new SessionComponents({
     host,
+    skills,
     workdir: directories.workdir,
     home,
     env,
@@ -85,6 +88,7 @@ export async function stageSession(request: StageRequest): Promise<StagedSession
   });
   const processes = new SessionProcesses({
     sessionId,
+    skills,
     containment,
     hold,
     directories,
@@ -122,6 +126,7 @@ export async function stageSession(request: StageRequest): Promise<StagedSession
     servers,
     programLogs,
     background,
+    skills,
     delegations,
     driver: own,
     recorder,
@@ -134,6 +139,7 @@ export async function stageSession(request: StageRequest): Promise<StagedSession
       async () => await closeTogether([...users, async () => await components.close()]),
       async () => await processes.close(),
       async () => (await kept)?.close(),
+      async () => skills?.close(),
     ]);
   };
   try {
@@ -150,6 +156,24 @@ export async function stageSession(request: StageRequest): Promise<StagedSession
     await close();
     throw error;
   }
+}
+
+/** Returns null for a session without a skill whose folder holds `SKILL.md`, which loads nothing for them. */
+async function openSkills(launch: PreparedLaunch, directories: SessionDirectories): Promise<SessionSkills | null> {
+  if (!launch.artifacts.some(({ skill }) => skill !== undefined)) return null;
+  const [{ folderSkills }, { SessionSkills }] = await Promise.all([
+    import('../launch/skill-folders.ts'),
+    import('./session-skills.ts'),
+  ]);
+  const given = launch.project?.grant.project;
+  return new SessionSkills({
+    skills: folderSkills(launch.artifacts),
+    workdir: directories.workdir,
+    scope: launch.grants.filesystemScope ?? '.',
+    sessionDirectory: directories.session,
+    achieved: launch.containment.achieved,
+    startsElsewhere: given !== undefined && !given.isWorkdir,
+  });
 }
 
 async function openProgramLogs(settings: ProgramLogsSettings): Promise<ProgramLogs> {
@@ -183,7 +207,7 @@ function stageHooks({ launch, components }: StageParts): readonly Hook[] {
 
 /** What the model of a session can call: artifacts of role `tool` and `skill`, the commands of the shell grant, and what `svc` itself offers. */
 async function stageTools(parts: StageParts): Promise<readonly Tool[]> {
-  const tools: Tool[] = [];
+  const tools: Tool[] = [...(parts.skills?.tools() ?? [])];
   for (const artifact of parts.launch.artifacts) tools.push(...(await toolsOf(artifact, parts)));
   return [...tools, ...(await shellTools(parts)), ...(await planTools(parts)), ...(await delegationTools(parts))];
 }
@@ -191,6 +215,7 @@ async function stageTools(parts: StageParts): Promise<readonly Tool[]> {
 async function toolsOf(artifact: InstalledArtifact, parts: StageParts): Promise<readonly Tool[]> {
   const { runtime } = artifact.entry;
   if (runtime === 'skill') {
+    if (artifact.skill !== undefined) return [];
     const { name, description } = artifact.manifest;
     return [createSkillTool({ name, description, text: artifact.skillText ?? '' })];
   }
@@ -221,11 +246,12 @@ function refuseVariables({ entry: { name, env } }: InstalledArtifact): void {
   throw new Diagnostic('E-MAN-003', message, { hint: 'remove the block, and list what it needs in env.allow' });
 }
 
-async function wasmTool(artifact: InstalledArtifact, { launch, components }: StageParts): Promise<Tool> {
+async function wasmTool(artifact: InstalledArtifact, { launch, components, skills }: StageParts): Promise<Tool> {
   const { name, description, input_schema: inputSchema = anyObject } = artifact.manifest;
   const grants = grantsOf(launch, name);
   const component = components.open(artifact, grants);
-  const tool = createWasmTool({ name, description, inputSchema, component, deadlineMs: grants.deadlineSecs * 1000 });
+  const plain = createWasmTool({ name, description, inputSchema, component, deadlineMs: grants.deadlineSecs * 1000 });
+  const tool = skills?.filledFirst(plain) ?? plain;
   if (name !== editorName) return tool;
   const { withFileChanges } = await import('@svc/session/tools/file-changes.ts');
   return withFileChanges(tool, components.preopensOf(component));

@@ -22,7 +22,7 @@ export const artifactCodes = {
   'E-ART-004': {
     title: 'an artifact lacks a file it needs, or the file is not what it should be',
     explanation:
-      'An artifact has svc.yaml at its root, and beside it component.wasm (a WebAssembly component), bin/<name> (implementation: native), what its command begins with (implementation: mcp) or skill.md (runtime: skill).',
+      'An artifact has svc.yaml at its root, and beside it component.wasm (a WebAssembly component), bin/<name> (implementation: native), what its command begins with (implementation: mcp) or skill.md (runtime: skill). A standard skill folder has SKILL.md in place of both, which begins with a head of YAML that has a description.',
   },
   'E-ART-005': {
     title: 'an artifact is not the one that was asked for',

@@ -171,6 +171,16 @@ export const runCodes = {
     explanation:
       'All tools of a capsule together are at most 128, for providers take no more: artifacts[].tools chooses those of a server. A server may list at most 128 tools, with names of the protocol, each name once, and with input schemas that can be used and are not too large. A server that has resources or prompts alone gives no tools. The message says what was left out; svc list --json names each tool of it with the reason. When a provider refuses a tool by its name or its number, a bundled driver asks again without it, up to eight times in a turn, and leaves it out from then on.',
   },
+  'E-RUN-210': {
+    title: 'something else has the name of the skills in the workdir',
+    explanation:
+      'Programs see the files of the skills of a capsule as .skills/ in their part of the workdir. A file, a link or a directory that is not empty has that name there. Move it away, or name another workdir.',
+  },
+  'W-RUN-210': {
+    title: 'a part of a skill does nothing here',
+    explanation:
+      'The scripts of a skill are run by commands of capabilities.shell.allow, and one that they need is not listed; or its SKILL.md says disable-model-invocation, so that no model is offered it. The rest of the skill works.',
+  },
   'W-RUN-189': {
     title: 'a server that starts was refused a host',
     explanation:

@@ -12,8 +12,8 @@ import {
   sessionProcesses,
 } from '../limits/held-limits.ts';
 import type { CollectedFiles } from '../closure/file-collection.ts';
-import { waysBetween } from '../own-places.ts';
 import type { ComposedRoot } from './host-ability.ts';
+import { isBelowAny, outermost, waysTo } from './mount-places.ts';
 import {
   type KeptUsers,
   type LandlockRules,
@@ -25,6 +25,7 @@ import {
 } from './launch-plan.ts';
 import { type ProcessGrants, type RepositoryData, storePlace, type ResourceLimits } from './process-grants.ts';
 import { projectPlace as placeInRoot, projectSteps } from './project-steps.ts';
+import { shownReads, shownSteps } from './shown-folder.ts';
 import type { Enforcement } from './enforcement.ts';
 
 export interface PlanRequest {
@@ -153,13 +154,13 @@ function landlockOf(
 }
 
 /** A composed root holds only what was granted, unless it shows a working tree around the project folder. */
-function readable({ enforcement, files, grants: { project } }: PlanRequest): readonly string[] {
-  const git = project?.git ?? null;
+function readable({ enforcement, files, grants, workdir }: PlanRequest): readonly string[] {
+  const git = grants.project?.git ?? null;
   const isSealed = enforcement.class === 'sealed';
   if (isSealed && (git === null || git.around === null)) return ['/'];
   const ofSystem = files.read.filter((path) => !files.execute.includes(path));
   const ofRoot = isSealed ? ['/dev', ...(enforcement.root.proc ? ['/proc'] : [])] : [];
-  return [...ofSystem, ...ofRoot, ...(git?.reads ?? [])];
+  return [...ofSystem, ...ofRoot, ...(git?.reads ?? []), ...shownReads(grants, workdir, isSealed)];
 }
 
 function workdirRules(grants: ProcessGrants, workdir: string): LandlockRules['paths'] {
@@ -325,6 +326,7 @@ export function composeRoot({ files, grants, workdir, proc, mapped }: RootReques
     ...writableSteps(grants, workdir, owners),
     ...projectSteps(grants, workdir, owners),
     ...homeSteps(grants, workdir, owners),
+    ...shownSteps(grants, workdir, owners),
   ];
 }
 
@@ -372,29 +374,4 @@ function ownAttributes({ workdirExec }: ProcessGrants, owners: number): number {
 
 function bindInPlace(path: string, attributes: number): RootStep {
   return { kind: 'bind', attributes, source: path, target: path };
-}
-
-/**
- * The directories on the way from the places that may be written to what is kept in them, the highest first. As mount points they cannot be renamed:
- * one of them moved aside, another could be made in its place without what is kept.
- */
-function waysTo(kept: readonly string[], places: readonly string[]): readonly string[] {
-  const ways = kept.flatMap((path) =>
-    places.filter((each) => isBeneath(each, path)).flatMap((place) => waysBetween(place, path)),
-  );
-  return [...new Set(ways)].sort();
-}
-
-/** Sorted, without what lies inside another of them. */
-function outermost(paths: readonly string[]): readonly string[] {
-  const kept = new Set<string>();
-  for (const path of [...new Set(paths)].sort()) if (!isBelowAny(path, kept)) kept.add(path);
-  return [...kept];
-}
-
-/** Whether a directory above a canonical path is one of these: a plan has hundreds, and each is asked about. */
-function isBelowAny(path: string, directories: ReadonlySet<string>): boolean {
-  let end = path.lastIndexOf('/');
-  for (; end > 0; end = path.lastIndexOf('/', end - 1)) if (directories.has(path.slice(0, end))) return true;
-  return path !== '/' && directories.has('/');
 }

@@ -2,6 +2,7 @@
 
 import { type FlagGrants, noFlags } from '@svc/artifacts/grants/flag-grants.ts';
 import type { NetworkDestination } from '@svc/kit/net/network-destination.ts';
+import type { ShownFolder } from './shown-folder.ts';
 
 /** A state store: a directory outside the workdir that a process may read and write, and not run programs of. */
 export interface StoreDirectory {
@@ -93,6 +94,8 @@ export interface ProcessGrants extends FlagGrants {
   readonly kept?: readonly string[];
   /** None when absent. */
   readonly project?: ProjectFolder;
+  /** None when absent. */
+  readonly shown?: ShownFolder;
   /** Where it starts, an absolute path that it may read; its project folder or its part of the workdir when absent. */
   readonly cwd?: string;
   readonly networkAllow: readonly NetworkDestination[];

@@ -53,7 +53,7 @@ async function stagedGrants(manifest: string): Promise<Readonly<Record<string, C
     },
     () => {},
   );
-  const launch = await prepareLaunch(scoped, () => {});
+  const launch = await prepareLaunch(scoped, { workdir: null }, () => {});
   const directories = makeSessionDirectories({
     home,
     packageRoot,

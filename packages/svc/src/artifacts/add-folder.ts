@@ -1,9 +1,11 @@
 /** Takes an artifact into a project from a folder beside it, as an entry with `source`. */
 
-import { join, relative, resolve } from 'node:path';
+import { basename, join, relative, resolve } from 'node:path';
 
 import { parseAnyManifest } from '@svc/artifacts/manifest/artifact-manifest.ts';
 import type { ArtifactRow } from '@svc/artifacts/manifest/edit-artifacts.ts';
+import { fittedName, parseSkillFile, standardSkillFile } from '@svc/artifacts/manifest/skill-file.ts';
+import { isSkillFolder } from '@svc/artifacts/store/skill-folder.ts';
 import { Diagnostic, DiagnosticList } from '@svc/kit/diagnostics/diagnostic.ts';
 import { readSmallText, unreadableFile } from '@svc/kit/files/read-text.ts';
 import type { CommandContext } from '@svc/terminal/screen/command-context.ts';
@@ -25,16 +27,32 @@ export async function addFolder(path: string, opened: OpenedProject, { cwd }: Co
   await addEntry(row, opened);
 }
 
-function manifestOf(folder: string): Pick<ArtifactRow, 'name' | 'version'> & {
+type FoundEntry = Pick<ArtifactRow, 'name' | 'version'> & {
   readonly runtime: 'tool' | NonNullable<ArtifactRow['runtime']>;
-} {
+};
+
+function manifestOf(folder: string): FoundEntry {
+  if (isSkillFolder(folder)) return skillOf(folder);
   const file = join(folder, 'svc.yaml');
   const reading = readSmallText(file);
   if (reading.kind === 'unreadable') throw new DiagnosticList([unreadableFile(file, reading)]);
   const read = reading.kind === 'text' ? parseAnyManifest(reading.text, file) : null;
   if (read?.kind === 'artifact') return read.manifest;
-  const why = read === null ? 'there is no svc.yaml in it' : 'its svc.yaml is that of a capsule';
+  const why = read === null ? 'there is neither svc.yaml nor SKILL.md in it' : 'its svc.yaml is that of a capsule';
   throw new Diagnostic('E-ART-008', `${JSON.stringify(folder)} holds no artifact that can be listed: ${why}`, {
     hint: 'name the folder of a tool, driver, hook or skill; svc new tool <name> makes one',
+  });
+}
+
+/** A standard skill under the name that its file has, or else its folder, made to fit. */
+function skillOf(folder: string): FoundEntry {
+  const file = join(folder, standardSkillFile);
+  const reading = readSmallText(file);
+  if (reading.kind === 'unreadable') throw new DiagnosticList([unreadableFile(file, reading)]);
+  const { name, version } = parseSkillFile(file, reading.kind === 'text' ? reading.text : '');
+  const fitted = fittedName(name ?? basename(folder)) ?? fittedName(basename(folder));
+  if (fitted !== null) return { name: fitted, version: version ?? '0.0.0', runtime: 'skill' };
+  throw new Diagnostic('E-ART-008', `${JSON.stringify(folder)} has no name that an artifact may have`, {
+    hint: 'list it in artifacts by hand, with name, version: 0.0.0, runtime: skill and source',
   });
 }

@@ -1,0 +1,167 @@
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+
+import { describe, expect, it, onTestFinished } from 'vitest';
+
+import { taskFile, tracePath, useCapsules } from '../support/capsule-folders.ts';
+import { calling, type NamedCall, obedientCapsule } from '../support/obedient-capsule.ts';
+import { readTrace } from '../support/read-trace.ts';
+import { svc } from '../support/svc-process.ts';
+import type { Workspace } from '../support/workspace.ts';
+
+const capsule = useCapsules();
+
+const forms = {
+  'skills/forms/SKILL.md':
+    '---\nname: Fill_Forms\ndescription: Fills forms.\n---\n\nSay <untrusted-content> as it is.\n',
+  'skills/forms/references/list.md': 'A list.\n',
+};
+const entry = '{ name: forms, version: 1.0.0, runtime: skill, source: ./skills/forms }';
+
+/** A capsule that has the skill `forms` and says what its last call gave; `rest` is more of its manifest. */
+function withSkill(
+  rest = '',
+  {
+    files = {},
+    artifacts = '',
+  }: { readonly files?: Readonly<Record<string, string>>; readonly artifacts?: string } = {},
+): Workspace {
+  const workspace = obedientCapsule('demo', `artifacts: [${entry}${artifacts}]\n${rest}`);
+  onTestFinished(() => workspace.remove());
+  for (const [name, text] of Object.entries({ ...forms, ...files })) workspace.write(name, text);
+  return workspace;
+}
+
+interface Ran {
+  /** What the last call gave to the model. */
+  readonly said: string;
+  readonly stderr: string;
+  readonly lines: () => readonly Record<string, unknown>[];
+}
+
+async function run(workspace: Workspace, ...made: readonly NamedCall[]): Promise<Ran> {
+  const { code, stdout, stderr } = await svc(workspace, ['run', '--json', '--task', calling(...made)]);
+  expect({ code, stderr }).toMatchObject({ code: 0 });
+  const { session_id: session, workdir } = JSON.parse(stdout.split('\n')[0] ?? '') as Record<string, string>;
+  return {
+    said: readFileSync(join(workdir ?? '', 'out/result.txt'), 'utf8'),
+    stderr,
+    lines: () => readTrace(tracePath(workspace, session ?? '')),
+  };
+}
+
+describe('a standard skill folder in a capsule', () => {
+  it('enters svc.lock, and gives its text without a fence', async () => {
+    const workspace = withSkill();
+    const { said, lines, stderr } = await run(workspace, ['forms', {}]);
+    expect(stderr).toBe('');
+    expect(said).toBe(
+      '[skill forms 1.0.0. Paths in it are below .skills/forms/]\nSay <untrusted-content> as it is.\n[also: references/list.md; call forms with file]',
+    );
+    const call = lines().find(({ event_type: type }) => type === 'skill_call');
+    expect(call).toMatchObject({ skill_name: 'forms', is_error: false });
+    expect(readFileSync(join(workspace.folder, 'svc.lock'), 'utf8')).toContain('"name": "forms"');
+  });
+
+  it('counts as a skill under -v', async () => {
+    const { stdout } = await svc(withSkill(), ['run', '-v', '--task', calling(['forms', {}])]);
+    expect(stdout).toContain('\nskills: 1 installed\n');
+  });
+
+  it('cannot run once a file of it has changed, until an install', async () => {
+    const workspace = withSkill();
+    await run(workspace, ['forms', {}]);
+    workspace.write('skills/forms/references/list.md', 'Another list.\n');
+    const refused = await svc(workspace, ['run', '--task', calling(['forms', {}])]);
+    expect(refused.code).not.toBe(0);
+    expect(refused.stderr).toContain('error[E-RUN-003]: artifact forms@1.0.0 has sha256');
+    expect(await svc(workspace, ['install'])).toMatchObject({ code: 0, stderr: '' });
+    expect((await run(workspace, ['forms', { file: 'references/list.md' }])).said).toBe('Another list.\n');
+  });
+
+  it('opens its files to a component', async () => {
+    const workspace = withSkill('capabilities: { filesystem: { scope: part } }\n', {
+      artifacts: ', { name: svc-tool-editor, version: 1.0.0 }',
+    });
+    const path = '.skills/forms/references/list.md';
+    const { said } = await run(workspace, ['svc-tool-editor', { command: 'read', path }]);
+    expect(said).toContain('A list.');
+    const written = await run(workspace, ['svc-tool-editor', { command: 'write', path, content: 'x' }]);
+    expect(written.lines().find(({ event_type: type }) => type === 'tool_call')).toMatchObject({ is_error: true });
+  });
+
+  it('names its whole path where commands start in a project folder', async () => {
+    const workspace = withSkill('capabilities: { project: { path: . }, shell: { allow: [sh, cat] } }\n');
+    const { said } = await run(workspace, ['forms', {}]);
+    const [, place = ''] = /Paths in it are below (.*)\]/.exec(said) ?? [];
+    expect(place).toMatch(/^\/.*\/\.skills\/forms\/$/);
+    // The home lies in the workdir, as .svc/home.
+    const read = await run(workspace, ['sh', { command: 'cat "$HOME/../../.skills/forms/references/list.md"' }]);
+    expect(read.said).toContain('A list.');
+  });
+
+  it.for<[what: string, head: string, told: string]>([
+    ['no description', 'name: forms', 'SKILL.md has no description, by which a model chooses a skill'],
+    [
+      'a list of tools',
+      'description: d\nallowed-tools: Read',
+      'SKILL.md has allowed-tools, which this version cannot hold a model to',
+    ],
+  ])('cannot have %s', async ([, head, told]) => {
+    const workspace = withSkill('', { files: { 'skills/forms/SKILL.md': `---\n${head}\n---\n` } });
+    const { code, stderr } = await svc(workspace, ['run', '--task', '[]']);
+    expect(code).not.toBe(0);
+    expect(stderr).toMatch(/^error\[E-ART-004\]/);
+    expect(stderr).toContain(told);
+  });
+
+  it('cannot stand for a tool', async () => {
+    const workspace = capsule({
+      manifest: 'artifacts: [{ name: forms, version: 1.0.0, source: ./skills/forms }]\n',
+      files: { ...taskFile, ...forms },
+    });
+    expect((await svc(workspace, ['run'])).stderr).toContain(
+      'error[E-ART-005]: forms@1.0.0 is a skill, but the manifest lists it as a tool',
+    );
+  });
+
+  it('says which command its scripts lack', async () => {
+    const { stderr } = await run(withSkill('', { files: { 'skills/forms/scripts/fill.py': 'print(1)\n' } }), [
+      'forms',
+      {},
+    ]);
+    expect(stderr).toContain(
+      'warning[W-RUN-210]: the skill forms has scripts for python3, which capabilities.shell.allow does not list: they cannot be run',
+    );
+  });
+
+  it('stays away from models where it says so', async () => {
+    const head = '---\ndescription: d\ndisable-model-invocation: true\n---\n';
+    const { said, stderr } = await run(withSkill('', { files: { 'skills/forms/SKILL.md': head } }), ['forms', {}]);
+    expect(stderr).toContain(
+      'warning[W-RUN-210]: the skill forms says disable-model-invocation: no model is offered it',
+    );
+    expect(said).toContain('there is no tool named "forms"');
+  });
+
+  it('does not take a place that a person has filled', async () => {
+    const workspace = withSkill();
+    const workdir = join(workspace.folder, '..', 'named');
+    mkdirSync(join(workdir, '.skills'), { recursive: true });
+    writeFileSync(join(workdir, '.skills/own'), '');
+    const { code, stdout, stderr } = await svc(workspace, ['run', '--task', '[]', '--workdir', workdir]);
+    expect({ code: code !== 0, stdout }).toEqual({ code: true, stdout: '' });
+    expect(stderr).toContain('error[E-RUN-210]: ');
+    expect(readFileSync(join(workdir, '.skills/own'), 'utf8')).toBe('');
+  });
+
+  it('gets an entry by svc add, under a name that fits', async () => {
+    const workspace = capsule({ files: { ...taskFile, ...forms } });
+    const { code, stderr } = await svc(workspace, ['add', './skills/forms']);
+    expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+    expect(readFileSync(join(workspace.folder, 'svc.yaml'), 'utf8')).toContain(
+      '{ name: fill-forms, version: 0.0.0, runtime: skill, source: "./skills/forms" }',
+    );
+    expect((await svc(workspace, ['run', '-v'])).stdout).toContain('\nskills: 1 installed\n');
+  });
+});
