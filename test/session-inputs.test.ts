@@ -91,6 +91,7 @@ const known: Readonly<Record<string, Readonly<Partial<Record<Reader, Way>>>>> = 
   'capsule/run/session-journal.ts': { clock: 'ids and times' },
   'capsule/run/session-record.ts': { duration: 'durations' },
   'capsule/stage/installed-server.ts': { timer: 'around' },
+  'capsule/stage/session-keys.ts': { chance: 'unseen' },
   'capsule/stage/stage-driver.ts': { chance: 'unseen' },
   'capsule/stage/stage-peer-files.ts': { clock: 'effect', chance: 'effect' },
   'session/delegation/capsule-call.ts': { duration: 'durations' },

@@ -1,6 +1,7 @@
 /** Says what a component is to the rest of `svc`: what it may do, how it is called and how a call can fail. */
 
 import type { Secret } from '@svc/kit/diagnostics/secret.ts';
+import type { BoundHosts } from '@svc/kit/keys/bound-host.ts';
 import type { ProxyFor } from '@svc/kit/net/proxy.ts';
 import type { CallImports, ImportMode } from './import-log.ts';
 
@@ -49,12 +50,14 @@ export interface ComponentGrants {
    * To any other origin the request is refused.
    */
   readonly credential?: { readonly origin: string; readonly placeholder: string; readonly secret: Secret };
+  /** What is held of its requests to some of the origins that it may reach; nothing more where absent. */
+  readonly bound?: BoundHosts;
   /** Reports the progress of each request that goes out. */
   readonly onExchange?: (sign: ExchangeSign) => void;
   /** Called for each request that went out, once it is over: how many bytes its body and that of its answer had, as far as they went. */
   readonly onTraffic?: (exchange: { readonly url: URL; readonly bytesIn: number; readonly bytesOut: number }) => void;
-  /** Called for each request that did not go out since its destination is not granted. */
-  readonly onRefused?: (url: URL) => void;
+  /** Called for each request that did not go out since it is not granted; `rule` is the manifest key that refuses it, that of its destination when absent. */
+  readonly onRefused?: (url: URL, rule?: string) => void;
   readonly maxMemoryBytes: number;
   /** True gives `wasi:cli/output#write` of each call the bytes that the guest writes to stdout and stderr; else they are dropped. */
   readonly tellsOutput?: boolean;

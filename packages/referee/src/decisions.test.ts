@@ -9,6 +9,8 @@ const asking: Asking = {
   envelope: {
     networkAllow: [],
     peerFetchAllow: [],
+    bindings: [],
+    credentials: [],
     shellAllow: [],
     spawnAllow: ['scout'],
     envAllow: [],

@@ -12,6 +12,8 @@ const capsule: ResolvedCapsule = {
   envelope: {
     networkAllow: [],
     peerFetchAllow: [],
+    bindings: [],
+    credentials: [],
     shellAllow: [],
     spawnAllow: ['lead'],
     envAllow: [],

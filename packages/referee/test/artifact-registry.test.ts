@@ -49,6 +49,8 @@ capabilities:
             { scheme: 'https', host: 'b.example', port: 443 },
           ],
           unixSockets: true,
+          bindings: [],
+          credentials: [],
           peerFetchAllow: [{ scheme: null, host: 'c.example', port: 8080 }],
           shellAllow: ['git'],
           spawnAllow: ['helper', 'other'],

@@ -73,6 +73,8 @@ export class MemoryRegistry implements CapsuleRegistry {
 const nothing: SpawnEnvelope = {
   networkAllow: [],
   peerFetchAllow: [],
+  bindings: [],
+  credentials: [],
   shellAllow: [],
   spawnAllow: [],
   envAllow: [],

@@ -202,6 +202,18 @@ const everywhere: readonly Gap[] = [
     when: ({ proxied = [] }) => proxied.length > 0,
   },
   {
+    text: 'A key is looked for in answers as it is and in the usual encodings: a host that wants to show it in another form can.',
+    when: ({ credentials = [] }) => credentials.length > 0,
+  },
+  {
+    text: 'Whoever has a credential can do with it all that the rules of its host let through, and without rules all that the key may.',
+    when: ({ credentials = [] }) => credentials.length > 0,
+  },
+  {
+    text: 'A host with foreign: allow can be reached with the key of somebody else, and what is read here sent to them.',
+    when: ({ bound_hosts: hosts = [] }) => hosts.some(({ foreign }) => foreign !== undefined),
+  },
+  {
     text: 'Every file of the folder that was given and is not masked or kept can be changed and removed, and nothing undoes it.',
     when: ({ project_folder: folder }) => folder?.writable === true,
   },

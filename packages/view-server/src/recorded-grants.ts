@@ -74,6 +74,14 @@ export function grantedIn(line: string, manifest: string): Granted {
   for (const preopen of preopens) addPreopen(preopen, list);
   for (const place of namesIn(grants['network_allow']))
     list.add('Network', place, ['network', place.replace(/:\d+$/, '')], ['connection', addressOf(place)]);
+  for (const { host, credential, rules } of objectsIn(grants['bound_hosts'])) {
+    const [place = '', key] = namesIn([host, credential]);
+    const held = [...(key === undefined ? [] : [`credential ${key}`]), ...namesIn(rules)].join(', ');
+    list.add('Requests held', `${place}: ${held}`, ['network', place.replace(/:\d+$/, '')]);
+  }
+  for (const { name, for: subjects } of objectsIn(grants['credentials']))
+    for (const each of namesIn([name]))
+      list.add('Credential', `${each} for ${namesIn(subjects).join(', ')}`, ['credentials', each]);
   for (const name of namesIn(grants['spawn_allow']))
     list.add('Child', name, ['spawn', name], ['child', name.replace(/@.*$/, '')]);
   for (const path of namesIn(grants['host_read']))

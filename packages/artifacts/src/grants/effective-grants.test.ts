@@ -54,6 +54,8 @@ describe('effective grants', () => {
       spawnAllow: [],
       envAllow: [],
       hostRead: [],
+      bindings: [],
+      credentials: [],
       planSubmit: false,
       interpreterRuntime: [],
       processDriver: null,

@@ -20,13 +20,14 @@ import { normalizeHostPath } from '../manifest/host-path.ts';
 import { normalizeProjectPath, normalizeWorkdirPath, type WorkdirPath } from '../manifest/workdir-path.ts';
 import { declaredStores, narrowGrants, type ArtifactGrants, type CapsuleGrants } from './artifact-grants.ts';
 import { askedFlag, eachFlag, type FlagGrants, flagsOf } from './flag-grants.ts';
+import { keyGrantsIn, type KeyGrants } from './host-bindings.ts';
 import { allLists, askedList, eachList, type ListGrants, listsOf, narrowedLists } from './list-grants.ts';
 
 /** Bounds of one subprocess and of the workdir; sizes in bytes, times in seconds (docs/manifest.md "Keys"). */
 type ResourceLimits = z.infer<typeof resourceLimits>;
 
 /** What a capsule may touch, lowered from its manifest. Lists are without repetition, in the order of the file. */
-export interface EffectiveGrants extends FlagGrants, ListGrants {
+export interface EffectiveGrants extends FlagGrants, ListGrants, KeyGrants {
   /** The manifest's own floor; null when it declares none. */
   readonly containmentFloor: ContainmentClass | null;
   /** Is null without a declared one: the whole accessible workdir. */
@@ -82,6 +83,7 @@ export function lower({ manifest, locate }: Pick<LoadedManifest, 'manifest' | 'l
     readOnly: capsule.readOnly,
     project: projectOf(manifest),
     ...lists,
+    ...keyGrantsIn(capabilities),
     planSubmit: capabilities.plan?.submit ?? false,
     interpreterRuntime: lists.shellAllow.filter(isInterpreter),
     artifacts: narrowed.map((one) => one.grants),

@@ -125,12 +125,15 @@ export function listPath(list: ListGrant): readonly [Section, Row['key']] {
   return [rows[list].section, rows[list].key];
 }
 
+/** A host may stand in a block of its own, with what is held of requests to it. */
+type Entry = string | { readonly host: string };
+
 type Asked = {
-  readonly [S in Section]?: { readonly [K in Row['key']]?: readonly string[] | undefined } | undefined;
+  readonly [S in Section]?: { readonly [K in Row['key']]?: readonly Entry[] | undefined } | undefined;
 };
 
 /** What a manifest asks for; undefined where it does not say. */
 export function askedList(asked: Asked, list: ListGrant): readonly string[] | undefined {
   const { section, key } = rows[list];
-  return asked[section]?.[key];
+  return asked[section]?.[key]?.map((entry) => (typeof entry === 'string' ? entry : entry.host));
 }

@@ -5,6 +5,7 @@ import type { HeldLimit } from '@svc/protocol/held-limit.ts';
 import type { ArtifactGrants } from './artifact-grants.ts';
 import type { EffectiveGrants } from './effective-grants.ts';
 import { type FlagFields, flagFields } from './flag-grants.ts';
+import { type KeyFields, keyFields } from './host-bindings.ts';
 import { type ListFields, listFields } from './list-grants.ts';
 
 /** What the host answers to the floors that were declared (D1 "Scope report", Containment). */
@@ -32,7 +33,7 @@ export interface PreopenLine {
 }
 
 /** What `--explain-scope --json` prints and `session_start` records as `effective_grants` (D1 "Scope report"). */
-export interface ScopeObject extends FlagFields, ListFields {
+export interface ScopeObject extends FlagFields, ListFields, KeyFields {
   readonly containment: {
     readonly declared: ContainmentClass;
     readonly achieved: ContainmentClass;
@@ -98,6 +99,7 @@ export function encodeScope(
     read_only: grants.readOnly,
     preopens: [...grants.artifacts.map(preopenOf), ...processDriverOf(grants)],
     network_allow: network,
+    ...keyFields(grants),
     ...flagFields(grants, 'network'),
     ...otherLists,
     plan_submit: grants.planSubmit,

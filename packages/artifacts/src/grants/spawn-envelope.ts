@@ -7,6 +7,7 @@ import type { Reference } from '../manifest/references.ts';
 import { normalizeHostPath, waysTo } from '../manifest/host-path.ts';
 import { normalizeWorkdirPath, isWithin } from '../manifest/workdir-path.ts';
 import type { EffectiveGrants } from './effective-grants.ts';
+import { beyondBindings, type KeyGrants } from './host-bindings.ts';
 import {
   allLists,
   forLists,
@@ -25,7 +26,7 @@ import { eachFlag, eachFlagOf, type FlagGrant, type FlagGrants, flagPath, flagsO
 /** Axes on which the grants of two capsules are compared as they are, beside lists and what is given or not. */
 type GrantAxis = 'filesystemScope' | 'containmentFloor';
 
-/** What of a capsule's grants is compared when it is spawned or spawns: the ten axes of D2 "Spawn envelope rules", paths of the host, and the folder. */
+/** What of a capsule's grants is compared when it is spawned or spawns: the ten axes of D2 "Spawn envelope rules", paths of the host, the folder, and what is held of hosts. */
 export interface SpawnEnvelope extends Pick<EffectiveGrants, GrantAxis>, FlagGrants, ListGrants {
   /** What may be done with the folder of `capabilities.project`; null without it. A child gets that of its parent. */
   readonly project: 'read' | 'write' | null;
@@ -33,6 +34,9 @@ export interface SpawnEnvelope extends Pick<EffectiveGrants, GrantAxis>, FlagGra
   readonly stateStores: readonly string[];
   /** What the programs of its artifacts may run, and its model may not. */
   readonly artifactRuns: readonly string[];
+  readonly bindings: KeyGrants['bindings'];
+  /** With `bindings` one axis. */
+  readonly credentials: KeyGrants['credentials'];
   /** `${VARIABLE}` by the value that stands for it above; absent where no variable was resolved. */
   readonly references?: ReadonlyMap<string, string>;
 }
@@ -57,10 +61,11 @@ const keys = {
   project: 'capabilities.project',
   stateStores: 'capabilities.state.store',
   artifactRuns: 'artifacts[].runs',
+  bindings: 'capabilities.network.allow',
   containmentFloor: 'capabilities.containment',
 } as const satisfies Record<Axis, string>;
 
-type Axis = Exclude<keyof SpawnEnvelope, 'references'>;
+type Axis = Exclude<keyof SpawnEnvelope, 'references' | 'credentials'>;
 
 /**
  * The part of a capsule's grants that a spawn is judged by. `inference.endpoint` is no part of it. `references` are those of the
@@ -75,6 +80,8 @@ export function envelopeOf(grants: EffectiveGrants, references: readonly Referen
     project: grants.project === null ? null : grants.project.write ? 'write' : 'read',
     stateStores: [...new Set(grants.artifacts.flatMap((artifact) => artifact.stateStores))],
     artifactRuns: [...new Set(grants.artifacts.flatMap((artifact) => artifact.runs))],
+    bindings: grants.bindings,
+    credentials: grants.credentials,
     containmentFloor: grants.containmentFloor,
     ...(spellings.length === 0 ? {} : { references: new Map(spellings) }),
   };
@@ -106,9 +113,10 @@ type Comparison = (pair: Pair) => EnvelopeExcess | null;
 
 const { networkAllow: ofNetwork, ...ofOtherLists } = forLists(listedAlike);
 
-/** In the order of D2's table; it has no axis for paths of the host, for the folder, and for what only programs of artifacts run. */
+/** In the order of D2's table; it has no axis for paths of the host, for the folder, for what is held of hosts, and for what only programs of artifacts run. */
 const comparisons: Readonly<Record<Axis, Comparison>> = {
   networkAllow: ofNetwork,
+  bindings: (pair) => beyondBinding(pair),
   ...eachFlagOf('network', heldAlike),
   ...ofOtherLists,
   filesystemScope: (pair) => beyondScope(pair),
@@ -187,6 +195,13 @@ function beyondProject({ parent, child }: Pair): EnvelopeExcess | null {
   if (declared === null || held === 'write' || held === declared) return null;
   const clause = held === null ? 'a folder, which the parent does not' : 'write: true, which the parent does not';
   return excessOf(axis, declared, `the child declares ${clause}`);
+}
+
+function beyondBinding({ parent, child }: Pair): EnvelopeExcess | null {
+  const excess = beyondBindings(parent, child);
+  if (excess === null) return null;
+  const declared = asWritten(child, excess.declared);
+  return excessOf('bindings', declared, `the child reaches ${quoted(declared)} ${excess.clause}`);
 }
 
 function belowFloor({ parent, child }: Pair): EnvelopeExcess | null {

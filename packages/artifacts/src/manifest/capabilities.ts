@@ -2,11 +2,13 @@
 
 import * as z from 'zod/mini';
 
+import { credentialSchemes } from '@svc/kit/keys/bound-host.ts';
+import { parseRule } from '@svc/kit/keys/request-rules.ts';
 import { parseDestination } from '@svc/kit/net/network-destination.ts';
 import { defaultLimits } from '@svc/kit/default-limits.ts';
 import { containmentClasses } from '@svc/protocol/containment-class.ts';
 import { maxHostPaths, normalizeHostPath } from './host-path.ts';
-import { artifactName, commandName, variableName } from './name-schemas.ts';
+import { artifactName, commandName, programVariable, variableName } from './name-schemas.ts';
 import { byteSize, durationSecs } from './units.ts';
 import { maxMasks, normalizeProjectPath, normalizeWorkdirPath } from './workdir-path.ts';
 
@@ -71,6 +73,63 @@ const network = z.strictObject({
   unix_sockets: z.optional(z.boolean()),
 });
 
+const maxRules = 100;
+const maxForeseen = 64;
+
+const requestRule = z.string().check(
+  z.maxLength(512),
+  z.refine((text) => parseRule(text).kind === 'rule', {
+    error: ({ input }) => {
+      const reading = parseRule(String(input));
+      return reading.kind === 'malformed' ? reading.reason : undefined;
+    },
+    params: { code: 'E-CAP-030' },
+  }),
+);
+
+/** A host with what is held of requests to it; how its keys go together is the business of `credential-rules.ts`. */
+const boundHost = z.strictObject({
+  host: destination,
+  rules: z.optional(z.array(requestRule).check(z.minLength(1), z.maxLength(maxRules))),
+  credential: z.optional(z.string()),
+  foreign: z.optional(z.enum(['allow'])),
+});
+
+const capsuleNetwork = z.strictObject({
+  allow: z._default(z.array(z.union([destination, boundHost], 'must be a host, or a block with host')), []),
+  unix_sockets: z.optional(z.boolean()),
+});
+
+const credentialName = z
+  .string()
+  .check(z.regex(/^[a-z][a-z0-9-]{0,31}$/, 'must be up to 32 lowercase letters, digits and hyphens'));
+
+/** Kinds of keys that are no text in a header. */
+const laterSchemes: ReadonlySet<unknown> = new Set(['sigv4', 'oauth2']);
+
+const credential = z.strictObject({
+  value: z.optional(z.string()),
+  for: z.optional(z.array(artifactName).check(z.minLength(1), z.maxLength(maxForeseen))),
+  header: z._default(
+    z.string().check(z.regex(/^[A-Za-z0-9-]{1,64}$/, 'must be the name of a header')),
+    'authorization',
+  ),
+  scheme: z.optional(
+    z.enum(credentialSchemes, {
+      error: ({ input }) =>
+        laterSchemes.has(input)
+          ? `${String(input)} is not in this version, which has ${credentialSchemes.join(', ')}`
+          : `must be one of ${credentialSchemes.join(', ')}`,
+    }),
+  ),
+  user: z.optional(z.string().check(z.regex(/^[!-9;-~]{1,128}$/, 'must be printable characters without a colon'))),
+  env: z.optional(programVariable),
+  shape: z._default(
+    z.string().check(z.regex(/^[A-Za-z0-9._-]{0,32}$/, 'must be up to 32 plain characters')),
+    'svc-key-',
+  ),
+});
+
 const limits = z.strictObject({
   memory: z._default(byteSize, 512 * mebibyte),
   deadline: z.optional(durationSecs),
@@ -113,7 +172,8 @@ export const capsuleCapabilities = z.strictObject({
   containment: z.optional(z.enum(containmentClasses)),
   filesystem: z.optional(filesystem),
   project: z.optional(project),
-  network: z.optional(network),
+  network: z.optional(capsuleNetwork),
+  credentials: z.optional(z.record(credentialName, credential)),
   shell: z.optional(z.strictObject({ allow: z.array(commandName).check(z.minLength(1)) })),
   spawn: z.optional(z.strictObject({ allow: z.array(artifactName) })),
   env: z.optional(z.strictObject({ allow: z.array(variableName) })),

@@ -33,16 +33,18 @@ describe('the JSON Schema of svc.yaml', () => {
 /** The key paths of a schema's properties, as the tables spell them. */
 function keysOf(schema: unknown, path: string): string[] {
   if (typeof schema !== 'object' || schema === null) return [];
-  const { properties = {}, items, anyOf = [] } = schema as Schema;
+  const { properties = {}, additionalProperties, items, anyOf = [] } = schema as Schema;
   const own = Object.entries(properties).flatMap(([key, value]) => {
     const inner = path === '' ? key : `${path}.${key}`;
     return [inner].concat(keysOf(value, inner));
   });
-  return [...own, ...keysOf(items, `${path}[]`), ...anyOf.flatMap((option) => keysOf(option, path))];
+  const named = keysOf(additionalProperties, `${path}.*`);
+  return [...own, ...named, ...keysOf(items, `${path}[]`), ...anyOf.flatMap((option) => keysOf(option, path))];
 }
 
 interface Schema {
   readonly properties?: Readonly<Record<string, unknown>>;
+  readonly additionalProperties?: unknown;
   readonly items?: unknown;
   readonly anyOf?: readonly unknown[];
 }

@@ -62,6 +62,8 @@ function describedPart(keyword: string, value: unknown, { keys, path }: Describe
   switch (keyword) {
     case 'properties':
       return describedProperties(value, { keys, path });
+    case 'additionalProperties':
+      return isJsonObject(value) ? withDescriptions(value, { keys, path: `${path}.*` }) : value;
     case 'items':
       return isJsonObject(value) ? withDescriptions(value, { keys, path: `${path}[]` }) : value;
     case 'anyOf':
@@ -190,7 +192,21 @@ export const capsuleKeys: Readonly<Record<string, string>> = {
     'Paths below the folder that nobody is shown, beside .env*, .ssh, .svc and the manifest itself.',
   'capabilities.network': 'Outbound connections.',
   'capabilities.network.allow':
-    'host, host:port or http(s)://host[:port]. The endpoint of the model need not be listed.',
+    'host, host:port or http(s)://host[:port]; or a block that holds requests to it. The endpoint of the model need not be listed.',
+  'capabilities.network.allow[].host': 'One origin: https://host[:port], on this machine http:// too.',
+  'capabilities.network.allow[].rules':
+    'The requests that may be made, as GET /repos/acme/**: * is one segment, ** the rest. Without it every one.',
+  'capabilities.network.allow[].credential': 'The name of a credential that is put into requests to it, and no other.',
+  'capabilities.network.allow[].foreign': 'allow lets requests have another credential instead.',
+  'capabilities.credentials': 'Keys that svc puts into requests itself, so that nobody else has them, by their names.',
+  'capabilities.credentials.*.value': 'The key, best as ${VARIABLE}. Only the host ever holds it.',
+  'capabilities.credentials.*.for': 'Who gets it: shell for commands, and names of artifacts.',
+  'capabilities.credentials.*.header': 'The header that has it.',
+  'capabilities.credentials.*.scheme':
+    'bearer: after the word Bearer, which authorization has without it. basic: as a password. raw: alone, which other headers have.',
+  'capabilities.credentials.*.user': 'The user of scheme basic.',
+  'capabilities.credentials.*.env': 'A variable that gets a placeholder, which svc replaces by the key.',
+  'capabilities.credentials.*.shape': 'What the placeholder begins with, for programs that look at it.',
   'capabilities.network.unix_sockets': 'True allows the use of unix sockets.',
   'capabilities.shell': 'Programs the model may run; each becomes a tool.',
   'capabilities.shell.allow': 'Bare command names. Naming an interpreter allows any code.',

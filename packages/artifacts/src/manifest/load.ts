@@ -37,6 +37,8 @@ interface LoadRequest {
 }
 
 const apiKeyPath = 'inference.api_key';
+/** The places of keys that only the host has. */
+const keyPaths = /^(?:inference\.api_key|capabilities\.credentials\.[^.]+\.value)$/;
 const defaultPeerTtlSecs = 3600;
 
 /**
@@ -54,7 +56,7 @@ export function loadCapsuleManifest(request: LoadRequest): LoadedManifest {
     schema: capsuleManifest,
     env,
     needs: request.needs,
-    leave: (path) => purpose !== 'launch' && renderKeyPath(path) === apiKeyPath,
+    leave: (path) => purpose !== 'launch' && isKey(path),
     isStrict: decidesGrants,
     rules: (data, findings) => {
       checkCapsuleRules(data, findings);
@@ -62,7 +64,7 @@ export function loadCapsuleManifest(request: LoadRequest): LoadedManifest {
     },
   });
   const { api_key: apiKey, ...inference } = document.value.inference;
-  const manifest = settled({ ...document.value, inference });
+  const manifest = settled(withoutValues({ ...document.value, inference }));
   const { source, references } = document;
   const keyVariable = references.get(apiKeyPath)?.variable ?? null;
   const keep = (keeper: ManifestKeeper): void => {
@@ -76,7 +78,8 @@ export function loadCapsuleManifest(request: LoadRequest): LoadedManifest {
     keyVariable,
     systemPrompt: inference.system_prompt ?? prompt.text,
     warnings: document.warnings,
-    references: [...references].flatMap(([where, found]) => (where === apiKeyPath ? [] : [found])),
+    ...credentialsOf(document.value.capabilities, { purpose, env }),
+    references: [...references].flatMap(([where, found]) => (keyPaths.test(where) ? [] : [found])),
     file,
     directory,
     locate: (path, part) => source.locate(path, part),
@@ -91,15 +94,42 @@ function decidesGrants([first, , third]: KeyPath): boolean {
     : ['capabilities', 'doors', 'exports'].includes(String(first));
 }
 
-/** A replay has the key for one thing: that no report holds it. */
-function keyOf(
-  apiKey: string | undefined,
-  { purpose, env }: Required<Pick<LoadRequest, 'purpose' | 'env'>>,
-): Pick<LoadedManifest, 'apiKey'> {
-  if (apiKey === undefined || purpose === 'inspect') return {};
-  const variable = purpose === 'replay' ? referencedVariable(apiKey) : undefined;
-  const key = variable === undefined ? apiKey : (env[variable] ?? '');
-  return purpose === 'replay' && key === '' ? {} : { apiKey: new Secret(key) };
+function isKey(path: KeyPath): boolean {
+  return keyPaths.test(renderKeyPath(path));
+}
+
+type KeyReading = Required<Pick<LoadRequest, 'purpose' | 'env'>>;
+
+function keyOf(apiKey: string | undefined, reading: KeyReading): Pick<LoadedManifest, 'apiKey'> {
+  const key = secretOf(apiKey, reading);
+  return key === null ? {} : { apiKey: key };
+}
+
+/** A replay has a key for one thing: that no report holds it. Returns null if it is missing. */
+function secretOf(written: string | undefined, { purpose, env }: KeyReading): Secret | null {
+  if (written === undefined || purpose === 'inspect') return null;
+  const variable = purpose === 'replay' ? referencedVariable(written) : undefined;
+  const key = variable === undefined ? written : (env[variable] ?? '');
+  return purpose === 'replay' && key === '' ? null : new Secret(key);
+}
+
+function credentialsOf(
+  { credentials = {} }: CapsuleManifest['capabilities'],
+  reading: KeyReading,
+): Pick<LoadedManifest, 'credentials'> {
+  const found = Object.entries(credentials).flatMap(([name, { value }]) => {
+    const secret = secretOf(value, reading);
+    return secret === null ? [] : [[name, secret] as const];
+  });
+  return found.length === 0 ? {} : { credentials: new Map(found) };
+}
+
+function withoutValues(manifest: CapsuleManifest): CapsuleManifest {
+  const { credentials } = manifest.capabilities;
+  if (credentials === undefined) return manifest;
+  const kept = structuredClone(credentials);
+  for (const credential of Object.values(kept)) delete credential.value;
+  return { ...manifest, capabilities: { ...manifest.capabilities, credentials: kept } };
 }
 
 /** A comment that may hold a credential, such as a key that stood in the manifest before: the whole text would be kept. */

@@ -42,13 +42,16 @@ const keptName = /^(?:PATH|HOME|TMPDIR|SVC_.*|LD_.*|OTEL_.*)$/;
 const maxValue = 32 * 1024;
 const maxVariables = 64;
 
+/** The name of a variable that a manifest sets for a program. */
+export const programVariable: z.ZodMiniType<string, string> = z.string().check(
+  z.regex(/^[A-Za-z_][A-Za-z0-9_]*$/, 'must be a variable name'),
+  z.refine((name) => !keptName.test(name), 'must not be PATH, HOME, TMPDIR or begin with SVC_, LD_ or OTEL_'),
+);
+
 /** Variables that a manifest sets for a program. */
 export const programVariables: z.ZodMiniType<Record<string, string>, Record<string, string>> = z
   .record(
-    z.string().check(
-      z.regex(/^[A-Za-z_][A-Za-z0-9_]*$/, 'must be a variable name'),
-      z.refine((name) => !keptName.test(name), 'must not be PATH, HOME, TMPDIR or begin with SVC_, LD_ or OTEL_'),
-    ),
+    programVariable,
     z.string().check(
       z.maxLength(maxValue),
       z.refine((value) => !value.includes('\0'), 'must not contain a null character'),

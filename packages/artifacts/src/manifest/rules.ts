@@ -3,6 +3,7 @@
 import { didYouMean } from '@svc/kit/diagnostics/closest-name.ts';
 import { quoted } from '@svc/kit/diagnostics/printable.ts';
 import { endpointFault } from '@svc/kit/net/endpoint.ts';
+import { checkCredentials } from './credential-rules.ts';
 import { doorNames } from './door-names.ts';
 import { Draft, type KeyPath, renderKeyPath } from './key-path.ts';
 import type { Findings } from './checked-document.ts';
@@ -22,6 +23,7 @@ export function checkCapsuleRules(data: unknown, findings: Findings): void {
   checkPeerHandles(draft, findings);
   checkDoors(draft, findings);
   checkProject(draft, findings);
+  checkCredentials(draft, findings);
 }
 
 /** What nobody may write in would be written in all the same. */

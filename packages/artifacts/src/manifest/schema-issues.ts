@@ -53,7 +53,7 @@ export function parseBySchema<Schema extends $ZodType>(request: ParseRequest<Sch
   if (first.success) return { parsed: { output: first.data }, findings: [] };
   const findings: Finding[] = [];
   let isRefused = false;
-  for (const issue of first.error.issues) {
+  for (const issue of first.error.issues.flatMap(issuesOfBlock)) {
     const path = keyPathOf(issue.path);
     if (issue.code === 'unrecognized_keys') {
       findings.push(...unknownKeys(issue.keys, path, request));
@@ -66,6 +66,18 @@ export function parseBySchema<Schema extends $ZodType>(request: ParseRequest<Sch
   }
   const second = isRefused ? null : parsed(schema, data);
   return { parsed: second?.success === true ? { output: second.data } : undefined, findings };
+}
+
+/** Where a value may be a text or a block and is a block, what is wrong with that block says more than that it is neither. */
+function issuesOfBlock(issue: $ZodIssue): readonly $ZodIssue[] {
+  const { input } = issue;
+  if (issue.code !== 'invalid_union' || typeof input !== 'object' || input === null || Array.isArray(input))
+    return [issue];
+  const [ofBlock, ...others] = issue.errors.filter(
+    (errors) => errors.every(({ path }) => path.length > 0) || errors.every(({ code }) => code === 'unrecognized_keys'),
+  );
+  if (ofBlock === undefined || others.length > 0) return [issue];
+  return ofBlock.map((each) => Object.assign(each, { path: [...issue.path, ...each.path] }));
 }
 
 function parsed<Schema extends $ZodType>(schema: Schema, data: unknown): ReturnType<typeof safeParse<Schema>> {

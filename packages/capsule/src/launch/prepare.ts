@@ -141,6 +141,11 @@ export async function prepareLaunch(
   }
   // What lies in a store was looked at before it came there.
   for (const artifact of artifacts) if (artifact.origin === 'source') await checkArtifact(artifact.manifest, artifact);
+  if (scoped.grants.bindings.length > 0) {
+    const { unheldTools } = await import('./unheld-keys.ts');
+    const unheld = unheldTools(artifacts, scoped.grants, loaded);
+    if (unheld.length > 0) throw new DiagnosticList(unheld);
+  }
   if (scoped.containment.achieved === 'advisory') {
     const { weakPrograms } = await import('./unheld-grants.ts');
     const weak = weakPrograms(loaded, artifacts, scoped.containment);

@@ -136,6 +136,7 @@ export async function scopeOfLaunch(
     listenerToken,
     redactor: await sessionRedactor({
       apiKey: loaded.apiKey ?? null,
+      ...(loaded.credentials === undefined ? {} : { credentials: loaded.credentials }),
       listenerToken,
       grants,
       references: loaded.references,
@@ -161,6 +162,7 @@ export async function scopeOfLaunch(
       ...unfit.refusals,
       ...(refusal === null ? [] : [refusal]),
       ...unheld.limits,
+      ...(await unheldKeys(grants, loaded)),
       ...network.refusals,
       ...refusals,
       ...folder.refusals,
@@ -212,6 +214,12 @@ async function unheldParts(
   if (isAllHeld) return { grants: [], limits: [] };
   const { unenforcedGrants, unheldLimits } = await import('./unheld-grants.ts');
   return { grants: unenforcedGrants(loaded, containment), limits: unheldLimits(loaded, limits) };
+}
+
+/** Nothing is loaded where no host is granted with more than its name. */
+async function unheldKeys(grants: EffectiveGrants, loaded: LoadedManifest): Promise<readonly Diagnostic[]> {
+  if (grants.bindings.length === 0) return [];
+  return (await import('./unheld-keys.ts')).unheldCommands(grants, loaded);
 }
 
 const straight: MachineNetwork = {

@@ -12,6 +12,8 @@ import type { GivenSecrets } from './unfit-secrets.ts';
 export interface KnownSecrets {
   /** The key of the provider. */
   readonly apiKey: Secret | null;
+  /** The keys of `capabilities.credentials`. */
+  readonly credentials?: LoadedManifest['credentials'];
   readonly listenerToken: Secret | null;
   readonly grants: Pick<EffectiveGrants, 'envAllow'>;
   /** Values that the manifest takes from variables, such as a header for the driver. */
@@ -23,9 +25,15 @@ export interface KnownSecrets {
 }
 
 /** Takes out the session's own keys and tokens, and the values of variables with secret-like names that programs and manifest get. */
-export async function sessionRedactor({ apiKey, listenerToken, headers, ...given }: KnownSecrets): Promise<Redactor> {
+export async function sessionRedactor({
+  apiKey,
+  credentials = new Map(),
+  listenerToken,
+  headers,
+  ...given
+}: KnownSecrets): Promise<Redactor> {
   const redactor = new Redactor();
-  for (const secret of [apiKey, listenerToken, ...givenSecrets(given), ...headers]) {
+  for (const secret of [apiKey, ...credentials.values(), listenerToken, ...givenSecrets(given), ...headers]) {
     if (secret !== null) redactor.register(secret);
   }
   if (redactor.knowsAny) await redactor.learnSpellings();

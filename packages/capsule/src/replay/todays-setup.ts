@@ -64,6 +64,7 @@ export async function readProject({ file, env, places }: ProjectRequest): Promis
   const redact = recordRedaction(
     await sessionRedactor({
       apiKey: loaded.apiKey ?? null,
+      ...(loaded.credentials === undefined ? {} : { credentials: loaded.credentials }),
       listenerToken,
       grants,
       references: loaded.references,

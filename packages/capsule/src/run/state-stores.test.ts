@@ -89,6 +89,7 @@ describe('a component', () => {
         env: {},
         project: null,
         proxyFor: null,
+        keys: null,
         imports: { kind: 'live' },
         grantUsage: new LateGrantUsage(systemClock),
       });

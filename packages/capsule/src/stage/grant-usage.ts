@@ -29,7 +29,7 @@ const maxText = 512;
 /** What is seen of the requests of one component. */
 export interface ComponentTraffic {
   readonly onTraffic: (exchange: { readonly url: URL; readonly bytesIn: number; readonly bytesOut: number }) => void;
-  readonly onRefused: (url: URL) => void;
+  readonly onRefused: (url: URL, rule?: string) => void;
 }
 
 class Sums {
@@ -92,10 +92,10 @@ export class GrantUsage {
     return {
       onTraffic: ({ url, bytesIn, bytesOut }) =>
         this.#egress.add({ ...placeIn(url), by, allowed: true, connections: 1, bytesIn, bytesOut }),
-      onRefused: (url) => {
+      onRefused: (url, rule = ofNetwork) => {
         const place = placeIn(url);
         this.#egress.add({ ...place, by, allowed: false, connections: 1 });
-        this.#refused({ what: 'host', name: addressOf(place), rule: ofNetwork, by });
+        this.#refused({ what: 'host', name: addressOf(place), rule, by });
       },
     };
   }

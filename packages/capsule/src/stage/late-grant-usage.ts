@@ -42,7 +42,7 @@ export class LateGrantUsage {
   ofComponent(by: string): ComponentTraffic {
     return {
       onTraffic: (exchange) => this.#tell((grantUsage) => grantUsage.ofComponent(by).onTraffic(exchange)),
-      onRefused: (url) => this.#tell((grantUsage) => grantUsage.ofComponent(by).onRefused(url)),
+      onRefused: (...refused) => this.#tell((grantUsage) => grantUsage.ofComponent(by).onRefused(...refused)),
     };
   }
 

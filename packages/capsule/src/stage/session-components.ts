@@ -15,6 +15,7 @@ import type { GivenProject } from '../launch/running-capsule.ts';
 import { isTelemetryVariable } from '../launch/telemetry-variables.ts';
 import type { LateGrantUsage } from './late-grant-usage.ts';
 import type { SessionSkills } from './session-skills.ts';
+import type { SessionKeys } from './session-keys.ts';
 
 interface SessionComponentsDeps {
   readonly host: ComponentHost;
@@ -30,6 +31,8 @@ interface SessionComponentsDeps {
   readonly project: GivenProject | null;
   /** The proxy of a request; null where all go straight. */
   readonly proxyFor: ProxyFor | null;
+  /** What is put into their requests, and held of them; null where no host is granted with more than its name. */
+  readonly keys: SessionKeys | null;
   /** Where their imports get their answers. */
   readonly imports: ImportMode;
   /** Sees what they do with their grants. */
@@ -91,6 +94,7 @@ export class SessionComponents {
       env: this.#variablesOf(own),
       mayReach: (url) => mayReach(own.networkAllow, url) || (endpoint !== null && mayReach([endpoint], url)),
       ...(endpoint === null ? {} : { endpointOrigin: formatDestination(endpoint) }),
+      ...this.#boundFor(artifact.entry.name),
       ...(this.#deps.proxyFor === null ? {} : { proxyFor: this.#deps.proxyFor }),
       maxMemoryBytes: own.maxMemoryBytes,
       // A driver notes there that it waits (docs/drivers.md "Notes").
@@ -134,14 +138,20 @@ export class SessionComponents {
     });
   }
 
-  #variablesOf({ envAllow }: ArtifactGrants): Readonly<Record<string, string>> {
+  #boundFor(subject: string): Pick<ComponentGrants, 'bound'> {
+    const { keys } = this.#deps;
+    return keys === null ? {} : { bound: keys.hostsFor(subject) };
+  }
+
+  #variablesOf({ name: subject, envAllow }: ArtifactGrants): Readonly<Record<string, string>> {
+    const { keys } = this.#deps;
     const held = envAllow.flatMap((name) => {
       // The handle of a delegated session is for its runtime alone, and so is what telemetry is configured with.
       const isOwn = name === 'SVC_SPAWNER' || isTelemetryVariable(name);
       const { env } = this.#deps;
       const value = isOwn || !Object.hasOwn(env, name) ? undefined : env[name];
-      return value === undefined ? [] : [[name, value] as const];
+      return value === undefined || keys?.isIn(value) === true ? [] : [[name, value] as const];
     });
-    return Object.fromEntries(held);
+    return { ...Object.fromEntries(held), ...keys?.variablesFor(subject) };
   }
 }

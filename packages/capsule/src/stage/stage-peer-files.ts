@@ -2,6 +2,7 @@
 
 import type { CapsuleManifest } from '@svc/artifacts/manifest/schema.ts';
 import { systemClock } from '@svc/kit/system-clock.ts';
+import { isCovered } from '@svc/kit/net/network-destination.ts';
 import { wholeMs } from '@svc/kit/units.ts';
 import type { Clock } from '@svc/kit/clock.ts';
 import { audienceOf } from '@svc/protocol/audience.ts';
@@ -16,7 +17,7 @@ import type { PreparedLaunch } from '../launch/prepare.ts';
 interface PeerFilesLaunch {
   readonly loaded: { readonly manifest: Pick<CapsuleManifest, 'name' | 'exports'> };
   readonly scope: { readonly containment: Pick<PreparedLaunch['scope']['containment'], 'achieved'> };
-  readonly grants: Pick<PreparedLaunch['grants'], 'networkAllow' | 'peerFetchAllow'> & {
+  readonly grants: Pick<PreparedLaunch['grants'], 'networkAllow' | 'bindings' | 'peerFetchAllow'> & {
     readonly resources: Pick<PreparedLaunch['grants']['resources'], 'workdir_max_bytes'>;
   };
 }
@@ -79,8 +80,17 @@ async function shareTool(
     root: new ExportRoot({ workdir, root: normalizedRoot(exported.root), achieved, hides }),
     handles,
     maxTtlMs: wholeMs(exported.max_ttl),
-    networkAllow: launch.grants.networkAllow,
+    networkAllow: namedAlone(launch.grants),
   });
+}
+
+/** What is held of requests to a host is not held of these. */
+function namedAlone({
+  networkAllow,
+  bindings,
+}: PeerFilesRequest['launch']['grants']): PreparedLaunch['grants']['networkAllow'] {
+  const bound = bindings.map(({ destination }) => destination);
+  return networkAllow.filter((destination) => !isCovered(bound, destination));
 }
 
 async function fetchTools({ launch, workdir, url }: PeerFilesRequest): Promise<readonly Tool[]> {

@@ -26,6 +26,7 @@ import { closeAll, closeTogether } from './close-all.ts';
 import type { LateGrantUsage } from './late-grant-usage.ts';
 import type { ProgramLogs, ProgramLogsSettings } from './program-logs.ts';
 import { SessionComponents } from './session-components.ts';
+import type { SessionKeys } from './session-keys.ts';
 import { SessionProcesses } from './session-processes.ts';
 import { backgroundSettings, grantsOf, type StageParts, capsuleProcesses } from './stage-parts.ts';
 import type { SessionSkills } from './session-skills.ts';
@@ -75,6 +76,7 @@ export async function stageSession(request: StageRequest): Promise<StagedSession
   const { imports, grantUsage, driver: own } = request;
   const { containment, hold, env, project, network } = launch;
   const skills = await openSkills(launch, directories);
+  const keys = await sessionKeys(launch);
   const components = new SessionComponents({
     host,
     skills,
@@ -84,6 +86,7 @@ export async function stageSession(request: StageRequest): Promise<StagedSession
     imports,
     project,
     proxyFor: network.proxyFor,
+    keys,
     grantUsage,
   });
   const processes = new SessionProcesses({
@@ -174,6 +177,13 @@ async function openSkills(launch: PreparedLaunch, directories: SessionDirectorie
     achieved: launch.containment.achieved,
     startsElsewhere: given !== undefined && !given.isWorkdir,
   });
+}
+
+/** Is null, and nothing is loaded, where no host is granted with more than its name. */
+async function sessionKeys({ grants, loaded }: PreparedLaunch): Promise<SessionKeys | null> {
+  if (grants.bindings.length === 0) return null;
+  const { SessionKeys } = await import('./session-keys.ts');
+  return new SessionKeys({ grants, secrets: loaded.credentials, clock: systemClock });
 }
 
 async function openProgramLogs(settings: ProgramLogsSettings): Promise<ProgramLogs> {

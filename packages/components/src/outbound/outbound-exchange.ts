@@ -1,6 +1,8 @@
 /** Carries out one HTTP request for a component, on the side of the session. */
 
 import type { ClientRequest, IncomingMessage, RequestOptions } from 'node:http';
+
+import type { AnswerGuard } from '@svc/kit/keys/bound-host.ts';
 import type { ComponentGrants, ExchangeSign } from '../component.ts';
 import {
   httpErrorCode,
@@ -45,6 +47,8 @@ export class OutboundExchange {
   /** The guest has let go of it: what becomes of it now is no failure. */
   #closed = false;
   #sentBytes = 0;
+  /** What the guard gives out of them; null without one. */
+  #headers: readonly (readonly [string, Buffer])[] | null = null;
   #timer: NodeJS.Timeout | undefined;
   readonly #plan: RequestPlan | null;
   readonly #timeouts: Timeouts;
@@ -53,6 +57,8 @@ export class OutboundExchange {
   #receivedBytes = 0;
   #isTold = false;
   readonly #mask: SecretMask | null;
+  /** Cuts an answer that has the key of its host in it. */
+  readonly #guard: AnswerGuard | null;
   readonly #listeners = new Set<() => void>();
 
   private constructor(plan: RequestPlan | null, timeouts: Timeouts, watch: ExchangeWatch = {}) {
@@ -61,6 +67,7 @@ export class OutboundExchange {
     this.#watched = watch;
     this.#watch = plan?.forbiddenText == null ? null : new TextWatch(plan.forbiddenText);
     this.#mask = plan?.secret == null ? null : new SecretMask(plan.secret.reveal());
+    this.#guard = plan?.bound?.openGuard() ?? null;
   }
 
   /** An exchange that was over before it began. */
@@ -132,8 +139,9 @@ export class OutboundExchange {
     this.#tell({ kind: 'answered', status: response.statusCode ?? 0 });
     const coding = response.headers['content-encoding'] ?? 'identity';
     // It was asked for as it is. In another form the key could be in it unseen.
-    if (this.#mask !== null && coding.toLowerCase() !== 'identity')
+    if ((this.#mask !== null || this.#guard !== null) && coding.toLowerCase() !== 'identity')
       return this.#fail({ tag: 'HTTP-response-content-coding', val: coding });
+    if (!this.#passHeaders(response)) return;
     this.#response = response;
     const restart = (): void => this.#limit(this.#timeouts.betweenBytesTimeoutMs, 'connection-read-timeout');
     restart();
@@ -269,7 +277,34 @@ export class OutboundExchange {
     return this.#failure === null ? { kind: 'pending' } : { kind: 'failed', error: this.#failure };
   }
 
+  #passHeaders(response: IncomingMessage): boolean {
+    if (this.#guard === null) return true;
+    this.#headers = this.#passed((guard) => guard.headers(rawHeaders(response)));
+    return this.#headers !== null;
+  }
+
+  /** What the guard gives out; null when the answer was cut, and nothing more of it reaches the component. */
+  #passed<T>(pass: (guard: AnswerGuard) => T | null): T | null {
+    const guard = this.#guard;
+    if (guard === null) throw new Error('nothing is looked for in this answer');
+    let given: T | null = null;
+    let words = guard.cutWords;
+    try {
+      given = pass(guard);
+    } catch {
+      // Whatever went wrong with the search, the key may be in what was to be searched.
+      words = guard.unsearchedWords;
+    }
+    if (given !== null) return given;
+    if (!this.#isTold && this.#plan !== null) this.#watched.onRefused?.(this.#plan.url, guard.rule);
+    this.#isTold = true;
+    this.#ended = false;
+    this.#fail({ tag: 'internal-error', val: words });
+    return null;
+  }
+
   #headersOf(response: IncomingMessage): [string, Uint8Array][] {
+    if (this.#headers !== null) return this.#headers.map(([name, value]) => [name, value]);
     const headers = rawHeaders(response);
     const mask = this.#mask;
     return mask === null
@@ -286,6 +321,7 @@ export class OutboundExchange {
 
   /** What has arrived, with the key masked; none where that could still be a part of the key. */
   #nextBytes(): Uint8Array {
+    if (this.#guard !== null) return this.#guardedBytes();
     const mask = this.#mask;
     if (mask === null) return this.#arrived() ?? noBytes;
     // A read gives one piece of several on some versions of Node, and no sign comes for those that are left.
@@ -294,6 +330,17 @@ export class OutboundExchange {
       if (masked.length > 0) return masked;
     }
     return this.#ended ? mask.rest() : noBytes;
+  }
+
+  /** What has arrived and cannot be a part of the key; none once the answer was cut or broken off. */
+  #guardedBytes(): Uint8Array {
+    while (this.#failure === null) {
+      const arrived = this.#arrived();
+      if (arrived === null) break;
+      const given = this.#passed((guard) => guard.next(arrived)) ?? noBytes;
+      if (given.length > 0) return given;
+    }
+    return this.#failure === null && this.#ended ? (this.#passed((guard) => guard.rest()) ?? noBytes) : noBytes;
   }
 
   #arrived(): Buffer | null {

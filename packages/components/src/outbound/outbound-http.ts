@@ -57,8 +57,8 @@ export class OutboundHttp {
     const plan = planRequest(head, body, this.#rules.grants);
     const { onExchange, onTraffic, onRefused } = this.#rules.grants;
     if (plan.kind === 'refused') {
-      const { error, url } = plan;
-      if (url !== undefined) onRefused?.(url);
+      const { error, url, rule } = plan;
+      if (url !== undefined) onRefused?.(url, rule);
       return { kind: 'refused', error };
     }
     if (this.#isFull(body.bytes.length)) return { kind: 'refused', error: { tag: 'connection-limit-reached' } };

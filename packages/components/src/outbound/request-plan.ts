@@ -1,6 +1,7 @@
 /** Decides whether a component may make a request, and what goes on the wire for it. */
 
 import type { Secret } from '@svc/kit/diagnostics/secret.ts';
+import type { AskedRequest, BoundHost } from '@svc/kit/keys/bound-host.ts';
 import { isHeaderValue, isHttpToken } from '@svc/protocol/header-syntax.ts';
 import type { ComponentGrants } from '../component.ts';
 import {
@@ -15,7 +16,7 @@ import {
 
 export type HttpGrants = Pick<
   ComponentGrants,
-  'mayReach' | 'endpointOrigin' | 'proxyFor' | 'credential' | 'onExchange' | 'onTraffic' | 'onRefused'
+  'mayReach' | 'endpointOrigin' | 'proxyFor' | 'credential' | 'bound' | 'onExchange' | 'onTraffic' | 'onRefused'
 >;
 
 /** What goes on the wire for a request that may be made. */
@@ -31,12 +32,14 @@ export interface RequestPlan {
   readonly forbiddenText: string | null;
   /** What the origin may know and must not reveal to the component; null without one. */
   readonly secret: Secret | null;
+  /** Where more is held of requests to its host than the name; else null. */
+  readonly bound: BoundHost | null;
 }
 
 export type RequestDecision =
   | RequestPlan
-  /** `url` is there where its destination is not granted. */
-  | { readonly kind: 'refused'; readonly error: HttpErrorCode; readonly url?: URL };
+  /** `url` is there where it is not granted, and `rule` where its destination is. */
+  | { readonly kind: 'refused'; readonly error: HttpErrorCode; readonly url?: URL; readonly rule?: string };
 
 const authorityShape = /^(?:\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]+)(?::[0-9]{1,5})?$/;
 const lengthShape = /^[0-9]{1,15}$/;
@@ -73,7 +76,10 @@ export function planRequest(head: RequestHead, body: RequestBodyStart, grants: H
   if (!headers.every(isSendable)) return refused({ tag: 'HTTP-protocol-error' });
   const framing = frame(method, headers, body);
   if (framing.kind === 'refused') return framing;
-  const keyed = withCredential(url, headers, grants);
+  const bound = grants.bound?.(url.origin) ?? null;
+  const held = holdToBound(bound, url, { method, target: sentTarget(head, url), headers });
+  if (held.kind === 'refused') return held;
+  const keyed = withCredential(url, held.headers, grants);
   if (keyed === null) return refused({ tag: 'HTTP-request-denied' });
   return {
     kind: 'permitted',
@@ -83,6 +89,7 @@ export function planRequest(head: RequestHead, body: RequestBodyStart, grants: H
     contentLength: framing.contentLength,
     forbiddenText: keyed.forbiddenText,
     secret: keyed.secret,
+    bound,
   };
 }
 
@@ -127,6 +134,27 @@ function frame(method: string, headers: readonly (readonly [string, string])[], 
     headers: announced ? [['content-length', String(length)]] : [],
     contentLength: length,
   };
+}
+
+type Held =
+  | { readonly kind: 'held'; readonly headers: RequestPlan['headers'] }
+  | Extract<RequestDecision, { readonly kind: 'refused' }>;
+
+function holdToBound(bound: BoundHost | null, url: URL, asked: AskedRequest): Held {
+  if (bound === null) return { kind: 'held', headers: asked.headers };
+  const decision = bound.decide(asked);
+  if (decision.kind === 'refused') return { ...refused({ tag: 'HTTP-request-denied' }), url, rule: decision.rule };
+  if (!bound.isGuarded) return { kind: 'held', headers: decision.headers };
+  return {
+    kind: 'held',
+    headers: [...decision.headers.filter(([name]) => name.toLowerCase() !== 'accept-encoding'), asItIs],
+  };
+}
+
+/** What the first line of the request would have were it sent as it was asked for: a URL takes segments of dots away. */
+function sentTarget({ pathWithQuery }: RequestHead, { pathname, search }: URL): string {
+  const asked = pathWithQuery.startsWith('/') ? pathWithQuery : `/${pathWithQuery}`;
+  return asked.split('?', 1)[0] === pathname ? `${pathname}${search}` : asked;
 }
 
 interface Keyed extends Pick<RequestPlan, 'headers' | 'forbiddenText' | 'secret'> {}

@@ -1,5 +1,7 @@
 /** Hides the provider's key in what an endpoint answers: the endpoint may repeat the key, and the component that asked must not learn it. */
 
+import { base64PartsOf, Beginning } from '@svc/kit/keys/spelled-key.ts';
+
 /** A shorter key is not masked: it is no real secret, but a word that an answer may contain for other reasons (`ollama`). */
 const shortestMasked = 16;
 /** A shorter spelling of the key, or of a part of it in base64, is not looked for. */
@@ -15,15 +17,6 @@ function spellingsOf(secret: string): readonly Buffer[] {
   return [...new Set(spellings.flatMap((text) => [text, Buffer.from(text).toString('latin1')]))].map((text) =>
     Buffer.from(text, 'latin1'),
   );
-}
-
-/** When a longer text contains the secret, some characters of its base64 come from the secret alone. Returns those, for each of the three places at which the secret can begin. */
-function base64PartsOf(bytes: Buffer): readonly string[] {
-  return [0, 1, 2].flatMap((before) => {
-    const whole = Buffer.concat([Buffer.alloc(before), bytes]).toString('base64');
-    const part = whole.slice(Math.ceil((before * 4) / 3), Math.floor(((before + bytes.length) * 4) / 3));
-    return [part, part.replaceAll('+', '-').replaceAll('/', '_')];
-  });
 }
 
 /** Replaces each byte of a secret by a star, in bytes that come in pieces. A secret may be cut anywhere between two pieces. */
@@ -64,38 +57,6 @@ export class SecretMask {
 
   #openEnd(bytes: Buffer): number {
     return Math.max(0, ...this.#beginnings.map((beginning) => beginning.lengthAtEndOf(bytes)));
-  }
-}
-
-/** Finds the beginning of one spelling at the end of bytes. It looks at each byte about twice, however often a text repeats itself. */
-class Beginning {
-  readonly #spelling: Buffer;
-  /** The item at `length - 1` is for the beginning of that length: how long the next shorter beginning is that it ends with. */
-  readonly #shorter: Uint32Array;
-
-  constructor(spelling: Buffer) {
-    this.#spelling = spelling;
-    this.#shorter = new Uint32Array(spelling.length);
-    for (let at = 1, length = 0; at < spelling.length; at += 1) {
-      length = this.#onward(length, spelling[at]);
-      this.#shorter[at] = length;
-    }
-  }
-
-  /** Returns the length of the longest beginning of the spelling with which `bytes` end. `bytes` must not contain the whole spelling. */
-  lengthAtEndOf(bytes: Buffer): number {
-    let length = 0;
-    for (let at = Math.max(0, bytes.length - this.#spelling.length + 1); at < bytes.length; at += 1) {
-      length = this.#onward(length, bytes[at]);
-    }
-    return length;
-  }
-
-  /** Returns the length of the longest beginning that ends with `byte`, when the bytes before it end with a beginning of `length`. */
-  #onward(length: number, byte: number | undefined): number {
-    let known = length;
-    while (known > 0 && this.#spelling[known] !== byte) known = this.#shorter[known - 1] ?? 0;
-    return this.#spelling[known] === byte ? known + 1 : known;
   }
 }
 

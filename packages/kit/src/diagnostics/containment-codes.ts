@@ -53,6 +53,16 @@ export const containmentCodes = {
     explanation:
       'A manifest with capabilities.project gets a folder of yours as project/. Its path lies in the folder of the manifest: . for that itself, with svc.yaml in the root of the repository that it is for. Without path, and for a published capsule, svc run --project <dir> names the folder. It is refused where it is missing, a file, or not to be read by this user, with write: true also where this user cannot write in it; where path leads out of the folder of the manifest; where it is named twice or not at all; and with --workdir. The message says which it is.',
   },
+  'E-CAP-030': {
+    title: 'a credential, or what is held of a host, cannot be held as it is written',
+    explanation:
+      'capabilities.credentials declares keys that svc puts into requests itself, and a block of capabilities.network.allow says for which host, and which requests may be made there. Refused are: a credential without for or without a host, with a value that is too short or no header can carry, for a header that frames or leads a request; a host without a scheme, over http beyond this machine, that is granted twice, or that is the endpoint of the model; a rule that is no method and path, or whose path has two readings; a variable that would give the key itself to a program. The message says which it is.',
+  },
+  'E-CAP-031': {
+    title: 'programs cannot be held to a credential or to rules of a host here',
+    explanation:
+      'A host with rules or a credential is reached by commands, native tools and servers only where svc sees each of their requests. The message names the host and who would reach it. Name the host for components alone: take it from the programs with artifacts[].capabilities.network, or remove the rules and the credential.',
+  },
   'W-RUN-003': {
     title: 'a command that is listed cannot be run on this host',
     explanation:

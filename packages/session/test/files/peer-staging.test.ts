@@ -49,7 +49,12 @@ async function stagedWith(exports: CapsuleManifest['exports']): Promise<SessionP
     launch: {
       loaded: { manifest: { name: 'demo', exports } },
       scope: { containment: { achieved: 'advisory' } },
-      grants: { networkAllow: allowed('127.0.0.1'), peerFetchAllow: [], resources: { workdir_max_bytes: 1000 } },
+      grants: {
+        networkAllow: allowed('127.0.0.1'),
+        bindings: [],
+        peerFetchAllow: [],
+        resources: { workdir_max_bytes: 1000 },
+      },
     },
     sessionId: mintSessionId({ ...clock, randomBytes: (size) => new Uint8Array(size) }),
     url: 'localhost:4000',

@@ -3,6 +3,7 @@
 import { realpathSync, statSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 
+import { askedList } from '@svc/artifacts/grants/list-grants.ts';
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import { realPath } from '@svc/kit/files/resolve-beneath.ts';
 import { unlessRefused } from '@svc/kit/files/unless-refused.ts';
@@ -273,7 +274,7 @@ async function flagsOf({ text, isTrusted, typed }: RecordedManifest, grants: Rec
     values.length === 0 ? undefined : values;
   const lists = {
     allow: list((capabilities.shell?.allow ?? []).filter((name) => !usualCommands.includes(name))),
-    net: list(capabilities.network?.allow),
+    net: list(askedList(capabilities, 'networkAllow')),
     env: list((capabilities.env?.allow ?? []).filter((name) => !name.startsWith('GIT_'))),
     hostRead: list(capabilities.filesystem?.host_read),
   };

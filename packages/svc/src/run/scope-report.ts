@@ -65,6 +65,8 @@ function grantFields(scope: ScopeObject): readonly Field[] {
     ...toolVariables(scope),
     ...projectFolder(scope),
     ...lists(scope, (key) => key === 'network_allow'),
+    ...boundHosts(scope),
+    ...credentials(scope),
     ...proxied(scope),
     ...flags(scope, 'network'),
     ...lists(scope, (key) => key !== 'network_allow'),
@@ -88,6 +90,26 @@ function flags(scope: ScopeObject, section: 'filesystem' | 'network'): readonly 
 /** Fields for a driver that is a program, and whose command names a file. */
 function commandReads({ command_reads: reads = [] }: ScopeObject): readonly Field[] {
   return reads.length === 0 ? [] : [['command reads', reads]];
+}
+
+/** Fields where hosts are granted with more than their names. */
+function boundHosts({ bound_hosts: hosts = [] }: ScopeObject): readonly Field[] {
+  const lines = hosts.map(({ host, rules, credential, foreign }) => {
+    const held =
+      credential === undefined
+        ? []
+        : [`with the credential ${credential}${foreign === undefined ? ' and no other' : ' or any other'}`];
+    return `${host} ${[...held, ...(rules === undefined ? [] : [`for ${rules.join(', ')}`])].join(', ')}`;
+  });
+  return lines.length === 0 ? [] : [['requests held', lines]];
+}
+
+function credentials({ credentials: held = [] }: ScopeObject): readonly Field[] {
+  const lines = held.map(({ name, for: subjects, header, scheme, env }) => {
+    const shown = env === undefined ? '' : `, a placeholder in ${env}`;
+    return `${name} for ${subjects.join(', ')}: ${scheme} in ${header}${shown}`;
+  });
+  return lines.length === 0 ? [] : [['credentials', lines]];
 }
 
 /** Fields where the environment names a proxy for a host that is granted. */

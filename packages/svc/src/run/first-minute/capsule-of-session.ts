@@ -3,6 +3,7 @@
 import { closeSync } from 'node:fs';
 import { relative } from 'node:path';
 
+import { askedList } from '@svc/artifacts/grants/list-grants.ts';
 import { loadCapsuleManifest } from '@svc/artifacts/manifest/load.ts';
 import type { CapsuleManifest } from '@svc/artifacts/manifest/schema.ts';
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
@@ -106,7 +107,7 @@ function partsOf(
     },
     grants: {
       commands: capabilities.shell?.allow ?? [],
-      hosts: capabilities.network?.allow ?? [],
+      hosts: askedList(capabilities, 'networkAllow') ?? [],
       variables: capabilities.env?.allow ?? [],
       reads: capabilities.filesystem?.host_read ?? [],
       folder: capabilities.project === undefined ? null : capabilities.project.write ? 'write' : 'read',

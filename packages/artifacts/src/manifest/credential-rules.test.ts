@@ -1,0 +1,142 @@
+import { describe, expect, it } from 'vitest';
+
+import { DiagnosticList } from '@svc/kit/diagnostics/diagnostic.ts';
+import type { Environment } from '@svc/kit/environment.ts';
+import { keyGrantsIn } from '../grants/host-bindings.ts';
+import { loadCapsuleManifest } from './load.ts';
+import type { LoadedManifest } from './loaded-manifest.ts';
+
+const canary = 'canary-key-0123456789';
+const base = `name: demo
+version: 1.0.0
+artifacts: [{ name: web, version: 1.0.0 }, { name: words, version: 1.0.0, runtime: skill }]
+inference: { model: m, endpoint: https://model.test/v1, driver: { artifact: svc-driver-openai } }
+`;
+
+function load(capabilities: string, env: Environment = { TOKEN: canary }, text = base): LoadedManifest {
+  return loadCapsuleManifest({ file: 'svc.yaml', text: `${text}capabilities:\n${capabilities}`, env });
+}
+
+function refusals(capabilities: string, env?: Environment, text?: string): readonly string[] {
+  try {
+    load(capabilities, env, text);
+    return [];
+  } catch (error) {
+    if (!(error instanceof DiagnosticList)) throw error;
+    return error.diagnostics.map(({ code, message }) => `${code} ${message}`);
+  }
+}
+
+const credential = '{ value: "${TOKEN}", for: [web] }';
+
+function capsule({ host = 'https://api.test', key = credential, more = '', entry = '' } = {}): string {
+  return `  network: { allow: [{ host: "${host}", credential: service${entry} }${more}] }\n  credentials: { service: ${key} }\n`;
+}
+
+describe('a credential in a manifest', () => {
+  it('leaves no value and no reference there, and its grants are read', () => {
+    const loaded = load(capsule({ entry: ', rules: ["GET /repos/**"]' }));
+    expect(loaded.credentials?.get('service')?.reveal()).toBe(canary);
+    expect(JSON.stringify(loaded.manifest)).not.toContain(canary);
+    expect(loaded.references).toEqual([]);
+    expect(keyGrantsIn(loaded.manifest.capabilities)).toEqual({
+      bindings: [
+        {
+          destination: { scheme: 'https', host: 'api.test', port: 443 },
+          rules: ['GET /repos/**'],
+          credential: 'service',
+          allowsForeign: false,
+        },
+      ],
+      credentials: [
+        {
+          name: 'service',
+          for: ['web'],
+          header: 'authorization',
+          scheme: 'bearer',
+          user: '',
+          env: null,
+          shape: 'svc-key-',
+        },
+      ],
+    });
+  });
+
+  it('needs its variable for a launch, and for nobody who only looks', () => {
+    expect(refusals(capsule(), {})).toEqual([expect.stringMatching(/^E-MAN-003 .*TOKEN, which is not set/)]);
+    const text = `${base}capabilities:\n${capsule()}`;
+    expect(loadCapsuleManifest({ file: 'svc.yaml', text, env: {}, purpose: 'inspect' }).credentials).toBeUndefined();
+  });
+
+  it.each<readonly [string, string, string]>([
+    ['has no for', capsule({ key: '{ value: "${TOKEN}" }' }), 'has no for'],
+    ['has no value', capsule({ key: '{ for: [web] }' }), 'has no value'],
+    ['is short', capsule({ key: '{ value: seven77, for: [web] }' }), 'fewer than 8 characters'],
+    ['cannot be sent', capsule({ key: '{ value: "two\\nlines of it", for: [web] }' }), 'no header of a request takes'],
+    [
+      'is for a header of framing',
+      capsule({ key: '{ value: "${TOKEN}", for: [web], header: Content-Length }' }),
+      'frames or leads',
+    ],
+    [
+      'is for a header of routing',
+      capsule({ key: '{ value: "${TOKEN}", for: [web], header: host }' }),
+      'frames or leads',
+    ],
+    ['is for nobody there', capsule({ key: '{ value: "${TOKEN}", for: [other] }' }), 'names no entry of artifacts'],
+    ['is for a skill', capsule({ key: '{ value: "${TOKEN}", for: [words] }' }), 'names a skill'],
+    ['is for commands without any', capsule({ key: '{ value: "${TOKEN}", for: [shell] }' }), 'lists no command'],
+    ['has no user', capsule({ key: '{ value: "${TOKEN}", for: [web], scheme: basic }' }), 'has no user'],
+    ['has a user', capsule({ key: '{ value: "${TOKEN}", for: [web], user: x }' }), 'stands without scheme: basic'],
+    [
+      'is of a later version',
+      capsule({ key: '{ value: "${TOKEN}", for: [web], scheme: sigv4 }' }),
+      'sigv4 is not in this version',
+    ],
+    [
+      'would be refreshed',
+      capsule({ key: '{ value: "${TOKEN}", for: [web], scheme: oauth2 }' }),
+      'oauth2 is not in this version',
+    ],
+    ['goes over http', capsule({ host: 'http://api.test' }), 'over http'],
+    ['has no scheme', capsule({ host: 'api.test' }), 'has no scheme'],
+    ['has its host twice', capsule({ more: ', api.test' }), 'is granted by capabilities.network.allow[1] too'],
+    ['has its host in two blocks', capsule({ more: ', { host: "https://api.test", rules: ["GET /**"] }' }), 'too'],
+    ['is for the endpoint', capsule({ host: 'https://model.test' }), 'inference.endpoint'],
+    ['has no host', `  credentials: { service: ${credential} }\n`, 'is named by no host'],
+    [
+      'is not there',
+      '  network: { allow: [{ host: "https://api.test", credential: other }] }\n',
+      'names none of capabilities.credentials',
+    ],
+    ['has a rule that is none', capsule({ entry: ', rules: ["/repos"]' }), 'is not a method and a path'],
+    ['has a rule with two readings', capsule({ entry: ', rules: ["GET /a/../b"]' }), 'segment of dots'],
+    [
+      'has a foreign without it',
+      '  network: { allow: [{ host: "https://api.test", rules: ["GET /**"], foreign: allow }] }\n',
+      'without a credential',
+    ],
+    ['has keys that nobody knows', capsule({ entry: ', websocket: true' }), 'websocket'],
+    ['takes a variable of svc', capsule({ key: '{ value: "${TOKEN}", for: [web], env: SVC_X }' }), 'must not be PATH'],
+  ])('does not load when it %s', (_, capabilities, words) => {
+    const said = refusals(capabilities);
+    expect(said.join('\n')).toContain(words);
+    expect(said.join('\n')).not.toContain('canary');
+    expect(said.length).toBeGreaterThan(0);
+  });
+
+  it('does not load beside an entry that gives the key itself to a program', () => {
+    const text = base.replace(
+      'name: web, version: 1.0.0',
+      'name: web, version: 1.0.0, env: { KEY: "Bearer ${TOKEN}", RAW: "${TOKEN}" }',
+    );
+    expect(refusals(capsule(), undefined, text)).toEqual([
+      expect.stringMatching(/^E-CAP-030 artifacts\[0\]\.env\.RAW/),
+    ]);
+  });
+
+  it('may be for this machine over http, and for a host that has rules alone', () => {
+    expect(refusals(capsule({ host: 'http://127.0.0.1:8080' }))).toEqual([]);
+    expect(refusals('  network: { allow: [{ host: "http://api.test", rules: ["GET /**"] }] }\n')).toEqual([]);
+  });
+});

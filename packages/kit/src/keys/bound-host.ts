@@ -1,0 +1,60 @@
+/** Says what is held of requests to a host that is granted with rules or a credential, and of its answers. */
+
+/** How a header has the key: after the word `Bearer`, as the password of `Basic`, or alone. */
+export const credentialSchemes = ['bearer', 'basic', 'raw'] as const;
+export type CredentialScheme = (typeof credentialSchemes)[number];
+
+export type HeaderLine = readonly [name: string, value: string];
+
+/** A request as it was asked for. Values have one byte a character. */
+export interface AskedRequest {
+  readonly method: string;
+  /** A path with its query. */
+  readonly target: string;
+  readonly headers: readonly HeaderLine[];
+}
+
+export type BoundDecision =
+  | {
+      readonly kind: 'permitted';
+      /** With the key of the host where that is put in. */
+      readonly headers: readonly HeaderLine[];
+      readonly keyed: boolean;
+    }
+  | {
+      readonly kind: 'refused';
+      /** The manifest key that refuses it. */
+      readonly rule: string;
+      /** A sentence for a person, without any value of the request. */
+      readonly reason: string;
+    };
+
+/** One origin as one asker meets it. */
+export interface BoundHost {
+  /** `https://api.github.com`, as a URL has it. */
+  readonly origin: string;
+  /** Whether answers are looked through, which then have to come without a compression. */
+  readonly isGuarded: boolean;
+  decide(asked: AskedRequest): BoundDecision;
+  /** Returns null if the host has no credential. */
+  openGuard(): AnswerGuard | null;
+}
+
+/** The host of an origin; null for one that is granted by its name alone. */
+export type BoundHosts = (origin: string) => BoundHost | null;
+
+/** Looks for the key in one answer. Once something returned null or threw, nothing more of the answer may be given out. */
+export interface AnswerGuard {
+  /** The manifest key of the credential. */
+  readonly rule: string;
+  /** A clause for the component or program that asked: why the answer was cut. */
+  readonly cutWords: string;
+  /** The same where the search failed. */
+  readonly unsearchedWords: string;
+  /** The headers, or trailers, that may be given out: cookies, which are keys too, may not. */
+  headers(lines: readonly (readonly [name: string, value: Buffer])[]): readonly (readonly [string, Buffer])[] | null;
+  /** The bytes of the body that may be given out now. */
+  next(piece: Uint8Array): Buffer | null;
+  /** What was kept, when the body has ended whole. */
+  rest(): Buffer | null;
+}

@@ -1,0 +1,128 @@
+/** Decides on a request to a host whose entry in the grants has rules or a credential, and puts the key into it. */
+
+import type { Secret } from '../diagnostics/secret.ts';
+import type {
+  AnswerGuard,
+  AskedRequest,
+  BoundDecision,
+  BoundHost,
+  CredentialScheme,
+  HeaderLine,
+} from './bound-host.ts';
+import { foreignCredential } from './foreign-credential.ts';
+import { KeyWatch } from './key-watch.ts';
+import { overridingHeader, pathFault, permits, type RequestRule } from './request-rules.ts';
+
+/** An origin that is granted with rules, a credential or both, as one asker meets it. */
+export interface BoundOrigin {
+  /** `https://api.github.com`, as a URL has it. */
+  readonly origin: string;
+  /** Is null if every request may be made. */
+  readonly rules: readonly RequestRule[] | null;
+  readonly key: HeldKey | null;
+}
+
+/** A key that is put into the requests to one origin. A component or program that asks never gets it. */
+export interface HeldKey {
+  /** The name of its credential. */
+  readonly credential: string;
+  /** In lower case. */
+  readonly header: string;
+  readonly scheme: CredentialScheme;
+  /** The user of `basic`. */
+  readonly user: string;
+  readonly secret: Secret;
+  /** What stands for it in requests of this asker; null where the credential is not for it. */
+  readonly placeholder: string | null;
+  /** Whether a request may have another credential instead. */
+  readonly allowsForeign: boolean;
+}
+
+/** Holds requests to the rules of their origin, refuses the keys of others in them, puts in the key that they may have, and looks for it in answers. */
+export function boundHost(bound: BoundOrigin): BoundHost {
+  const { origin, key } = bound;
+  return {
+    origin,
+    isGuarded: key !== null,
+    decide: (asked) => boundRequest(bound, asked),
+    openGuard: () => (key === null ? null : guardOf(origin, key)),
+  };
+}
+
+function guardOf(origin: string, { credential, secret, allowsForeign }: HeldKey): AnswerGuard {
+  const watch = new KeyWatch(secret.reveal());
+  return {
+    rule: ruleOf(credential),
+    cutWords: `the answer of ${origin} had the key of the credential ${credential} in it, and was cut`,
+    unsearchedWords: `the answer of ${origin} could not be searched for the key of the credential ${credential}, and was cut`,
+    headers: (lines) => {
+      if (lines.some(([name, value]) => watch.isIn(name) || watch.isIn(value.toString('latin1')))) return null;
+      return allowsForeign ? lines : lines.filter(([name]) => !/^set-cookie2?$/i.test(name));
+    },
+    next: (piece) => watch.next(piece),
+    rest: () => watch.rest(),
+  };
+}
+
+function ruleOf(credential: string): string {
+  return `capabilities.credentials.${credential}`;
+}
+
+function boundRequest({ origin, rules, key }: BoundOrigin, asked: AskedRequest): BoundDecision {
+  const { method, target, headers } = asked;
+  if (rules !== null && !permits(rules, method, target)) return refuse(rulesKey, beyondRules(origin, asked));
+  const overriding = rules === null ? null : overridingHeader(headers.map(([name]) => name));
+  if (overriding !== null) {
+    const reason = `A request to ${origin} is refused: its header ${overriding.toLowerCase()} asks for another one, and rules are held by method and path.`;
+    return refuse(rulesKey, reason);
+  }
+  if (key === null) return { kind: 'permitted', headers, keyed: false };
+  const own = ownHeaders(key, headers);
+  const rest = own === null ? headers : headers.filter((line) => !own.includes(line));
+  const foreign = key.allowsForeign ? null : foreignCredential({ target, headers: rest }, key.header);
+  if (foreign !== null) {
+    const whose = key.placeholder === null ? 'which is not for who asks' : 'and no other';
+    const reason = `A request to ${origin} is refused: it has a credential of its own, ${foreign}. That host is reached with the credential ${key.credential}, ${whose}.`;
+    return refuse(ruleOf(key.credential), reason);
+  }
+  const hasOther = rest.some(([name]) => name.toLowerCase() === key.header);
+  if (key.placeholder === null || hasOther) return { kind: 'permitted', headers: rest, keyed: false };
+  return { kind: 'permitted', headers: [...rest, [key.header, keyedValue(key)]], keyed: true };
+}
+
+const rulesKey = 'capabilities.network.allow[].rules';
+
+function refuse(rule: string, reason: string): BoundDecision {
+  return { kind: 'refused', rule, reason };
+}
+
+function beyondRules(origin: string, { method, target }: AskedRequest): string {
+  const fault = pathFault(target);
+  const why = fault === null ? 'no rule of that host lists its path' : `its path ${fault}, so that it has two readings`;
+  return `A request ${method} to ${origin} is refused: ${why}.`;
+}
+
+/** The value of the header that has the key. */
+function keyedValue({ scheme, user, secret }: Pick<HeldKey, 'scheme' | 'user' | 'secret'>): string {
+  const value = secret.reveal();
+  if (scheme === 'raw') return value;
+  return scheme === 'bearer'
+    ? `Bearer ${value}`
+    : `Basic ${Buffer.from(`${user}:${value}`, 'latin1').toString('base64')}`;
+}
+
+/** The lines in which an asker shows its placeholder as a credential, all of which the key replaces; null without one. */
+function ownHeaders({ header, placeholder }: HeldKey, headers: readonly HeaderLine[]): readonly HeaderLine[] | null {
+  if (placeholder === null) return null;
+  const own = headers.filter(([name, value]) => name.toLowerCase() === header && showsPlaceholder(value, placeholder));
+  return own.length === 1 ? own : null;
+}
+
+function showsPlaceholder(value: string, placeholder: string): boolean {
+  const [word = '', rest] = value.split(' ', 2);
+  if (value === placeholder || (rest === placeholder && value === `${word} ${rest}`)) return true;
+  const [, encoded] = /^basic ([a-z0-9+/]+={0,2})$/i.exec(value) ?? [];
+  if (encoded === undefined) return false;
+  const plain = Buffer.from(encoded, 'base64').toString('latin1');
+  return plain.startsWith(`${placeholder}:`) || plain.endsWith(`:${placeholder}`);
+}
