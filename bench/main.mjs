@@ -33,6 +33,7 @@ import { plots } from './plots.mjs';
 import { refereeCycles, refereeSpawn } from './referee-cycles.mjs';
 import { registryDownload, registryMemory, registryNginx, registryPublish, registryVersions } from './registry.mjs';
 import { resourceReads } from './resource-reads.mjs';
+import { resumedChat } from './resumed-chat.mjs';
 import { containedSandlock, sandboxCommands } from './sandboxes.mjs';
 import { signatureVerify, signedInstall } from './signatures.mjs';
 import { startUp } from './start-up.mjs';
@@ -65,6 +66,7 @@ const rows = [
   journalTurn,
   longConversation,
   longMessage,
+  resumedChat,
   workdirFirstQuestion,
   firstToolCall,
   firstChildTurn,
