@@ -41,6 +41,8 @@ interface InputParts {
   readonly isOwn: boolean;
   /** Ends the capsule. */
   readonly stop: () => Promise<void>;
+  /** Has the chat go on with another model, or says why not. */
+  readonly changeModel: (name: string) => Promise<void>;
 }
 
 /**
@@ -80,6 +82,7 @@ export class ChatInput {
       quote: (text) => view.quote(text),
       clear: () => view.screen.append(Array.from({ length: rowsOf(context) }, () => '')),
       leave: () => this.#leave(),
+      changeModel: parts.changeModel,
       stop: async () => await this.#stop(),
     };
   }

@@ -31,6 +31,7 @@ import { projectOption, writeGitOption } from '../run/run-command.ts';
 import type { SessionView } from '../shown/session-view.ts';
 import { endStopped } from '../sessions/stop.ts';
 import { OpenCapsule, runningSessionHelp } from '../sessions/tasks/open-capsule.ts';
+import { type ChangedModel, ModelChange } from './change-model.ts';
 import { chatView } from './chat-view.ts';
 import { type ChatOptions, type ContinueOptions, manifestOf, noTerminal, refuseOthers } from './chat-options.ts';
 import { ChatInput } from './chat-input.ts';
@@ -104,10 +105,25 @@ export async function talkWith(
   options: ChatOptions,
   { context, usage, message }: Surroundings & { readonly message: string | null },
 ): Promise<number> {
+  let outcome = await talked(wanted, options, { context, usage, message });
+  for (let given = options; typeof outcome !== 'number';) {
+    const { chatAgain } = await import('./continue-session.ts');
+    const { withModel } = await import('./change-model.ts');
+    given = withModel(given, outcome.model);
+    outcome = await chatAgain(outcome.session, given, { context, usage, message: null, isShown: true });
+  }
+  return outcome;
+}
+
+async function talked(
+  wanted: string | undefined,
+  options: ChatOptions,
+  { context, usage, message }: Surroundings & { readonly message: string | null },
+): Promise<number | ChangedModel> {
   const ended = await endedOf(wanted, options, context);
   if (ended !== null) {
     const { chatAgain } = await import('./continue-session.ts');
-    return await chatAgain(ended, options, { context, usage, message });
+    return await chatAgain(ended, options, { context, usage, message, isShown: false });
   }
   if (wanted !== undefined || hasManifest(options, context)) refuseFlags(options, usage);
   else {
@@ -129,12 +145,12 @@ async function endedOf(
 }
 
 /** Talks to the session that is named, or to one that is started; the exit code. */
-export async function chat(
+async function chat(
   wanted: string | undefined,
   options: ChatOptions,
   context: CommandContext,
-  message: string | null = null,
-): Promise<number> {
+  message: string | null,
+): Promise<number | ChangedModel> {
   if (!process.stdin.isTTY || !context.stdout.isTerminal) throw noTerminal();
   const { history, warning } = History.open(context.home, { isKept: options.history });
   let view: SessionView | null = null;
@@ -180,7 +196,7 @@ interface Talk {
   readonly message: string | null;
 }
 
-async function talk(parts: Talk, onView: (view: SessionView) => void): Promise<number> {
+async function talk(parts: Talk, onView: (view: SessionView) => void): Promise<number | ChangedModel> {
   const { context, capsule, located, own } = parts;
   const session = (located.record?.session_id ?? located.address).slice(-4);
   let chatting: ChatSession | null = null;
@@ -206,6 +222,7 @@ async function talk(parts: Talk, onView: (view: SessionView) => void): Promise<n
     const report = await capsule.ask((client) => client.stop());
     await endStopped(located, report, (rows) => chatting.say(rows));
   };
+  const change = new ModelChange({ chat: chatting, context, isOwnTask: parts.isTold });
   const input = new ChatInput({
     context,
     chat: chatting,
@@ -214,6 +231,7 @@ async function talk(parts: Talk, onView: (view: SessionView) => void): Promise<n
     history: parts.history,
     isOwn: own !== null,
     stop,
+    changeModel: change.to,
   });
   const endWatch = record === null ? (): void => {} : whenEnded(record, () => chatting.gone());
   try {
@@ -221,7 +239,9 @@ async function talk(parts: Talk, onView: (view: SessionView) => void): Promise<n
     if (parts.message !== null) input.send(parts.message);
     own?.attend();
     const end = await chatting.follow();
-    return await input.ended(end);
+    if (end !== 'again' || own === null) return await input.ended(end);
+    await own.stop();
+    return change.of(own.sessionId);
   } finally {
     endWatch();
     view.close();

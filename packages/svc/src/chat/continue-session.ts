@@ -9,6 +9,7 @@ import { render } from '@svc/terminal/screen/render-failure.ts';
 import { joined, say, type Shown } from '@svc/terminal/screen/shown.ts';
 import { hasManifest, refuseFlags, taskCommand } from '../run/first-minute/task-command.ts';
 import { runCommand } from '../run/run-command.ts';
+import type { ChangedModel } from './change-model.ts';
 import { type ChatOptions, type ContinueOptions, manifestOf, noTerminal, refuseOthers } from './chat-options.ts';
 import {
   endedSessionId,
@@ -25,18 +26,20 @@ interface Surroundings {
   readonly usage: (problem: string) => never;
 }
 
-/** Talks on with a session that has ended; the exit code. `message` is sent at once. */
+/** Talks on with a session that has ended; the exit code. `message` is sent at once; `isShown` says that the transcript is on the terminal already. */
 export async function chatAgain(
   id: string,
   options: ChatOptions,
-  { context, usage, message }: Surroundings & { readonly message: string | null },
-): Promise<number> {
+  { context, usage, message, isShown }: Surroundings & { readonly message: string | null; readonly isShown: boolean },
+): Promise<number | ChangedModel> {
   if (!process.stdin.isTTY || !context.stdout.isTerminal) throw noTerminal();
   const { notes, needsProject } = await heldToManifest(id, options, { context, usage, mayAsk: true });
   const { history, warning } = History.open(context.home, { isKept: options.history });
   if (warning !== null) context.stderr.write(render([warning], context));
   const ended = await openEndedSession(id, { ...options, needsProject }, context);
-  return await goOn(ended, { context, history, notes: joined([ended.notes, notes]), message });
+  const isTask = isTaskSession(context, options.manifest, id);
+  const told = isShown ? { ...ended, transcript: [] } : ended;
+  return await goOn(told, { context, history, notes: joined([ended.notes, notes]), message, isTask });
 }
 
 /** What only a session of a manifest may be given, and what its manifest has to be by now. */

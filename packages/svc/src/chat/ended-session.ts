@@ -221,8 +221,8 @@ function taskStart(journal: OpenJournal, options: GoingOnOptions): Start {
   const { path } = grants.project_folder ?? {};
   if (typeof path !== 'string') throw folderGone(session, 'its journal does not say where it is');
   holdToPlace(session, path);
-  const { model, keyEnv, insecureHttp, write, writeGit, allow, net, env, hostRead, mcp } = options;
-  const given = { model, keyEnv, insecureHttp, write, writeGit, allow, net, env, hostRead, mcp };
+  const { model, keyEnv, insecureHttp, context, write, writeGit, allow, net, env, hostRead, mcp } = options;
+  const given = { model, keyEnv, insecureHttp, context, write, writeGit, allow, net, env, hostRead, mcp };
   const isSet = ([, value]: readonly [string, unknown]): boolean => value !== undefined;
   const typed = Object.fromEntries(Object.entries(given).filter(isSet)) as TaskFlags;
   const text = manifestIn(journal);
@@ -267,6 +267,7 @@ async function flagsOf({ text, isTrusted, typed }: RecordedManifest, grants: Rec
           model: provider === undefined ? `${endpoint}/${model}` : `${provider.name}/${model}`,
           ...(keyEnv === undefined || keyEnv === provider?.keyVariable ? {} : { keyEnv }),
           ...(inference.insecure_http === true ? { insecureHttp: true } : {}),
+          ...(inference.context.max_tokens === undefined ? {} : { context: inference.context.max_tokens }),
         }
       : {};
   if (!isTrusted) return named;

@@ -13,6 +13,7 @@ import { OpenCapsule } from '../sessions/tasks/open-capsule.ts';
 import { ChatInput } from './chat-input.ts';
 import { type ChatCapsule, ChatSession } from './chat-session.ts';
 import { chatView } from './chat-view.ts';
+import { type ChangedModel, ModelChange } from './change-model.ts';
 import type { EndedSession } from './ended-session.ts';
 import { type OwnCapsule, startCapsule } from './own-capsule.ts';
 
@@ -23,13 +24,18 @@ interface GoingOn {
   readonly notes: Shown;
   /** Is sent as soon as the session is there. */
   readonly message: string | null;
+  /** Whether it was a task without a manifest, whose model may change. */
+  readonly isTask: boolean;
 }
 
 /**
  * Shows the transcript and the prompt at once, and starts the session meanwhile: what is typed before it is there waits for it. Resolves with the exit code
  * of the chat, or with that of a session that does not start.
  */
-export async function goOn(ended: EndedSession, { context, history, notes, message }: GoingOn): Promise<number> {
+export async function goOn(
+  ended: EndedSession,
+  { context, history, notes, message, isTask }: GoingOn,
+): Promise<number | ChangedModel> {
   const sessionId = mintSessionId(systemClock);
   const capsule = new LateCapsule();
   let located: LocatedCapsule | null = null;
@@ -50,6 +56,7 @@ export async function goOn(ended: EndedSession, { context, history, notes, messa
     const own = await starting;
     if (own !== null && 'stop' in own) await own.stop();
   };
+  const change = new ModelChange({ chat, context, isOwnTask: isTask });
   const input = new ChatInput({
     context,
     chat,
@@ -60,6 +67,7 @@ export async function goOn(ended: EndedSession, { context, history, notes, messa
     history,
     isOwn: true,
     stop,
+    changeModel: change.to,
   });
   let endWatch = (): void => {};
   let own: OwnCapsule | null = null;
@@ -79,7 +87,10 @@ export async function goOn(ended: EndedSession, { context, history, notes, messa
     capsule.open(await OpenCapsule.open(context, sessionId, { method: 'stream/watch' }));
     if (located.record !== null) endWatch = whenEnded(located.record, () => chat.gone());
     own.attend();
-    return await input.ended(await chat.follow());
+    const end = await chat.follow();
+    if (end !== 'again') return await input.ended(end);
+    await own.stop();
+    return change.of(sessionId);
   } catch (error) {
     // It may have ended before it was asked for anything.
     if (isStopping && error instanceof Diagnostic) return await input.ended('closed');

@@ -30,6 +30,8 @@ export interface CommandScope {
   /** Moves all that is shown out of the way. */
   readonly clear: () => void;
   readonly leave: () => void;
+  /** Goes on with another model, or says why not. */
+  readonly changeModel: (name: string) => Promise<void>;
   readonly stop: () => Promise<void>;
 }
 
@@ -70,9 +72,18 @@ const commands: Readonly<Record<string, SlashCommand>> = {
     run: sayTokens,
   },
   model: {
-    usage: '/model',
-    help: 'the model that answers',
-    run: (_rest, { chat }) => chat.say(say`${chat.snapshot?.model ?? 'the capsule does not say'}\n`),
+    usage: '/model [name]',
+    help: 'the model that answers, or go on with another one: provider/name',
+    run: async (rest, { chat, changeModel }) => {
+      if (rest === '') chat.say(say`${chat.snapshot?.model ?? 'the capsule does not say'}\n`);
+      else if (chat.isBusy) chat.say(say`a task runs: Esc cancels it\n`);
+      else await changeModel(rest);
+    },
+  },
+  compact: {
+    usage: '/compact',
+    help: 'have the model sum up what was said, and go on from that',
+    run: async (_rest, { chat }) => await chat.compact(),
   },
   save: { usage: '/save <file>', help: 'write the last answer into a new file', run: saveAnswer },
   clear: {

@@ -34,8 +34,12 @@ export async function runProgram(line: readonly string[], context: CommandContex
 
 /** `svc --write` and the like, without a task on a terminal: a chat with these flags. */
 async function talk(flags: TaskFlags, context: CommandContext): Promise<number> {
-  const { chat } = await import('../chat/chat.ts');
-  return await chat(undefined, { ...flags, manifest: './svc.yaml', envFile: true, history: true }, context);
+  const { talkWith } = await import('../chat/chat.ts');
+  const options = { ...flags, manifest: './svc.yaml', envFile: true, history: true };
+  const usage = (problem: string): never => {
+    throw new Error(problem);
+  };
+  return await talkWith(undefined, options, { context, usage, message: null });
 }
 
 /** `svc -p --continue "<text>"` and the like. */

@@ -1,0 +1,110 @@
+import { execFileSync } from 'node:child_process';
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterEach, describe, expect, it } from 'vitest';
+
+import { FirstMinute } from '../support/first-minute.ts';
+import { hasPseudoTerminals, TerminalProcess } from '../support/terminal-process.ts';
+import { says } from '@svc/testing/fake-reply.ts';
+
+const cleanups: (() => unknown)[] = [];
+
+afterEach(async () => {
+  for (const cleanup of cleanups.splice(0).toReversed()) await cleanup();
+});
+
+async function chatting(
+  replies: readonly string[],
+  ...flags: readonly string[]
+): Promise<{ readonly minute: FirstMinute; readonly chat: TerminalProcess }> {
+  const minute = new FirstMinute({ ceiling: 'sealed' });
+  cleanups.push(async () => await minute.dispose());
+  await minute.plays(...replies.map((text) => says(text)));
+  const { OLLAMA_HOST: host = '', SVC_MODEL: model = '' } = minute.environment({});
+  const env = { OLLAMA_HOST: host, SVC_MODEL: model, SVC_CONTAINMENT_CEILING: 'sealed' };
+  const chat = new TerminalProcess(minute.workspace, ['chat', ...flags], { columns: 120, env });
+  cleanups.push(() => {
+    const folder = join(minute.home, '.svc', 'running');
+    for (const name of readdirSync(folder).filter((each) => each.endsWith('.json'))) {
+      const { pid } = JSON.parse(readFileSync(join(folder, name), 'utf8')) as { pid: number };
+      execFileSync('kill', ['-9', String(pid)], { stdio: 'ignore' });
+    }
+  });
+  cleanups.push(() => chat.child.kill('SIGKILL'));
+  await chat.shows(/^>$/);
+  return { minute, chat };
+}
+
+/** Resolves once so many tasks have ended. */
+async function ended(chat: TerminalProcess, count: number): Promise<void> {
+  const ends = (): number => chat.terminal.rows.filter((row) => /^(?:- done|\u2717 failed)/.test(row)).length;
+  await expect.poll(ends, { timeout: 60_000 }).toBe(count);
+}
+
+async function stopped(chat: TerminalProcess): Promise<number | null> {
+  chat.type('\u0004');
+  await chat.shows(/k keep it running/);
+  chat.type('s');
+  return await chat.ended;
+}
+
+interface Asked {
+  readonly model: string;
+  readonly messages: readonly { readonly role: string; readonly content: string }[];
+}
+
+function lastAsked({ model }: FirstMinute): readonly [string, ...(readonly string[])[]] {
+  const asked = model?.requests.at(-1)?.json as Asked;
+  const said = asked.messages.filter(({ role }) => role !== 'system');
+  return [asked.model, ...said.map(({ role, content }) => [role, content])];
+}
+
+describe.skipIf(!hasPseudoTerminals())('a chat without a manifest (skipped without python3)', () => {
+  it('goes on with another model, which reads what was said to the one before', async () => {
+    const { minute, chat } = await chatting(['One.', 'Two.', 'Three.'], '--write');
+    chat.type('first\r');
+    await chat.shows(/^\u2502 One\.$/);
+    await ended(chat, 1);
+    chat.type('/model nonsense\r');
+    await chat.shows(/error\[E-MAN-004\]/);
+    chat.type('/model ollama/other\r');
+    await chat.shows(/^- goes on with other$/);
+    await chat.shows(/goes on with ….* as …/);
+    await chat.shows(/other \(--model\) \u00B7 \.\/shop can be changed/);
+    chat.type('second\r');
+    await chat.shows(/^\u2502 Two\.$/);
+    expect(lastAsked(minute)).toEqual(['other', ['user', 'first'], ['assistant', 'One.'], ['user', 'second']]);
+    expect(chat.terminal.rows.filter((row) => row === '> first')).toHaveLength(1);
+    await ended(chat, 2);
+    chat.type('/model ollama/third\r');
+    await chat.shows(/third \(--model\) \u00B7 \.\/shop can be changed/);
+    chat.type('third\r');
+    await chat.shows(/^\u2502 Three\.$/);
+    expect(lastAsked(minute)).toHaveLength(6);
+    expect(await stopped(chat)).toBe(0);
+    expect(readdirSync(join(minute.home, '.svc', 'running')).filter((name) => name.endsWith('.json'))).toEqual([]);
+  }, 120_000);
+
+  it('goes on from notes that the model wrote, once, and keeps the conversation where there are none', async () => {
+    const { minute, chat } = await chatting(['One.', '', 'Asked for first.', 'Two.', 'Three.']);
+    chat.type('first\r');
+    await ended(chat, 1);
+    chat.type('/compact\r');
+    await chat.shows(/^! there are no notes: the conversation stays as it is$/);
+    chat.type('/compact\r');
+    await chat.shows(/^- the next message goes on from these notes/);
+    chat.type('second\r');
+    await ended(chat, 4);
+    const [, ...said] = lastAsked(minute);
+    expect(said).toHaveLength(1);
+    expect(said[0]?.[1]).toMatch(/^\[Notes of the conversation so far[^]*\n\nAsked for first\.\n\n[^]*\n\nsecond$/);
+    chat.type('third\r');
+    await chat.shows(/^\u2502 Three\.$/);
+    expect(
+      lastAsked(minute)
+        .slice(1)
+        .map(([, text]) => text),
+    ).toEqual([said[0]?.[1], 'Two.', 'third']);
+    expect(await stopped(chat)).toBe(0);
+  }, 120_000);
+});
