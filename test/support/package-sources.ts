@@ -9,7 +9,7 @@ import { ownPath } from '../../scripts/own-names.mjs';
 export type Sources = ReadonlyMap<string, string>;
 
 /** Matches where a module is named, also by `import()` and `require()`. */
-export const specifier = /(?:\bfrom\s*|\bimport\s*\(?\s*|\brequire\(\s*)'([^']+)'/g;
+export const specifier = /(?:\bfrom\s*|\bimport\s*\(?\s*|\brequire\(\s*)'([^'\s]+)'/g;
 
 export function readSources(): Sources {
   const root = new URL('../../packages/', import.meta.url);

@@ -7,6 +7,7 @@ import { join } from 'node:path';
 import * as z from 'zod';
 
 import { LogBudget } from '@svc/kit/log-budget.ts';
+import { launchedServer } from '@svc/session/tools/mcp/launched-server.ts';
 import { ToolServer } from '@svc/session/tools/mcp/tool-server.ts';
 import { FakeLauncher, FakeProcess, type LooseMessage } from '../support/fake-launcher.ts';
 import { each, origin } from './read-wall.ts';
@@ -88,10 +89,7 @@ export async function play(given: McpServer, cut: (bytes: Buffer) => readonly Bu
   const server = new ToolServer(
     {
       name: 'played',
-      launcher,
-      command: '/opt/server',
-      args: [],
-      env: {},
+      place: launchedServer({ launcher, command: '/opt/server', args: [], env: {}, endGraceMs: 5 }),
       deadlineMs: given.deadline_ms ?? 10_000,
       sessionDirectory: folder,
       logs: new LogBudget(),
@@ -99,7 +97,6 @@ export async function play(given: McpServer, cut: (bytes: Buffer) => readonly Bu
       version: '1',
       clock: { monotonicMs: () => 0 },
       onChange: () => {},
-      endGraceMs: 5,
     },
     null,
   );

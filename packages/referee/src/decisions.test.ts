@@ -20,6 +20,7 @@ const asking: Asking = {
     ...noFlags,
     stateStores: [],
     artifactRuns: [],
+    remoteServers: [],
     containmentFloor: null,
   },
   depthRemaining: 1,

@@ -23,6 +23,7 @@ const capsule: ResolvedCapsule = {
     ...noFlags,
     stateStores: [],
     artifactRuns: [],
+    remoteServers: [],
     containmentFloor: null,
   },
 };

@@ -58,6 +58,7 @@ capabilities:
           hostRead: ['/opt/sdk'],
           project: 'write',
           artifactRuns: [],
+          remoteServers: [],
           filesystemScope: 'out',
           workdirExec: true,
           stateStores: ['child'],

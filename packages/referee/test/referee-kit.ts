@@ -84,6 +84,7 @@ const nothing: SpawnEnvelope = {
   ...noFlags,
   stateStores: [],
   artifactRuns: [],
+  remoteServers: [],
   containmentFloor: null,
 };
 

@@ -72,6 +72,10 @@ const sendsAnything: Gap = {
   text: 'What can be read here can be sent to any destination of network allow.',
   when: ({ network_allow: allow }) => allow.length > 0,
 };
+const sendsArguments: Gap = {
+  text: 'What can be read here can be sent to the MCP servers on the web, as arguments of their tools.',
+  when: ({ mcp_servers: servers = [] }) => servers.length > 0,
+};
 const localNetwork: Gap = {
   text: 'A name of network allow may lead to an address of the local network.',
   when: ({ network_allow: allow }) => allow.length > 0,
@@ -175,6 +179,7 @@ const gaps: Readonly<Record<Enforcement, readonly Gap[]>> = {
     outlives,
     codeItIsGiven,
     sendsAnything,
+    sendsArguments,
     ...shared,
     processesOfUser,
     kernelBugs,
@@ -186,6 +191,7 @@ const gaps: Readonly<Record<Enforcement, readonly Gap[]>> = {
     hostSockets,
     writableHome,
     sendsAnything,
+    sendsArguments,
     localNetwork,
     ...shared,
     kernelBugs,

@@ -79,6 +79,7 @@ describe('effective grants', () => {
       ],
       stagedRuntime: ['svc-driver-openai@1.0.0'],
       endpoint: { scheme: 'https', host: 'provider.example', port: 443 },
+      remoteServers: [],
       resources: {
         processes: 128,
         open_files: 1024,

@@ -13,6 +13,8 @@ import {
 import { isInterpreter } from '@svc/kit/interpreters.ts';
 import type { ContainmentClass } from '@svc/protocol/containment-class.ts';
 import type { resourceLimits } from '../manifest/capabilities.ts';
+import { remoteServerOf } from '../manifest/artifact-place.ts';
+import { authVariable } from '../manifest/server-auth.ts';
 import { declaredArtifacts } from '../manifest/declared-artifacts.ts';
 import type { ArtifactEntry, CapsuleManifest } from '../manifest/schema.ts';
 import type { LoadedManifest } from '../manifest/loaded-manifest.ts';
@@ -46,6 +48,8 @@ export interface EffectiveGrants extends FlagGrants, ListGrants, KeyGrants {
   readonly processDriver: string | null;
   /** Where the driver may go although `networkAllow` does not say so: the origin of `inference.endpoint` (docs/manifest.md "Narrowing"). */
   readonly endpoint: NetworkDestination | null;
+  /** MCP servers on the web, which svc itself asks for the artifacts whose `from` names them. */
+  readonly remoteServers: readonly RemoteServerGrant[];
   readonly resources: ResourceLimits;
 }
 
@@ -58,6 +62,15 @@ export interface ProjectGrant {
   readonly mask: readonly string[];
 }
 
+/** An MCP server on the web. */
+export interface RemoteServerGrant {
+  /** The artifact. */
+  readonly name: string;
+  readonly url: string;
+  /** The variable that holds what it is shown; null where it is shown nothing. */
+  readonly variable: string | null;
+}
+
 export interface Lowered {
   readonly grants: EffectiveGrants;
   /** `W-SEC-007`, for what an artifact asked beyond the capsule. */
@@ -65,7 +78,8 @@ export interface Lowered {
 }
 
 const componentMemoryBytes = 512 * 1024 * 1024;
-const componentDeadlineSecs = 600;
+/** The time of a call where the manifest says nothing. */
+export const defaultDeadlineSecs = 600;
 
 /** Works out what a capsule and each of its artifacts may do. Reads only the manifest: no host, no registry, no name server. */
 export function lower({ manifest, locate }: Pick<LoadedManifest, 'manifest' | 'locate'>): Lowered {
@@ -90,6 +104,10 @@ export function lower({ manifest, locate }: Pick<LoadedManifest, 'manifest' | 'l
     stagedRuntime: declared.map(({ name, version }) => `${name}@${version}`),
     processDriver: inference.transport === 'process' ? programOf(inference.command) : null,
     endpoint: inference.endpoint === undefined ? null : (destinationOf(new URL(inference.endpoint)) ?? null),
+    remoteServers: declared.flatMap((entry) => {
+      const url = remoteServerOf(entry.from);
+      return url === null ? [] : [{ name: entry.name, url: url.href, variable: authVariable(entry) }];
+    }),
     resources: capabilities.resources ?? defaultLimits,
   };
   return { grants, warnings: narrowed.flatMap((one) => one.warnings) };
@@ -115,7 +133,7 @@ function capsuleGrantsOf(manifest: CapsuleManifest, lists: ListGrants): CapsuleG
     ...listsOf(lists, narrowedLists),
     stateStores: state === undefined ? [] : declaredStores(state, manifest.name),
     maxMemoryBytes: limits?.memory ?? componentMemoryBytes,
-    deadlineSecs: limits?.deadline ?? componentDeadlineSecs,
+    deadlineSecs: limits?.deadline ?? defaultDeadlineSecs,
   };
 }
 
@@ -143,7 +161,7 @@ function programOf(command: CapsuleManifest['inference']['command'] = ''): strin
 function isComponent(
   entry: ArtifactEntry,
 ): entry is ArtifactEntry & { readonly runtime: Exclude<ArtifactEntry['runtime'], 'skill'> } {
-  return entry.runtime !== 'skill';
+  return entry.runtime !== 'skill' && remoteServerOf(entry.from) === null;
 }
 
 function destinations(allow: readonly string[] = []): readonly NetworkDestination[] {

@@ -54,6 +54,8 @@ export interface ScopeObject extends FlagFields, ListFields, KeyFields {
    * `scopeOfLaunch` adds it to what `encodeScope` returns. Absent where the command names none.
    */
   readonly command_reads?: readonly string[];
+  /** MCP servers on the web that svc asks, and the variable that holds what each is shown. Not a field of D1; absent without one. */
+  readonly mcp_servers?: readonly { readonly artifact: string; readonly url: string; readonly auth: string | null }[];
   /** The names of the variables that entries of artifacts set, by artifact; `scopeOfLaunch` adds it. Not a field of D1; absent where none does. */
   readonly tool_variables?: Readonly<Record<string, readonly string[]>>;
   /**
@@ -106,7 +108,13 @@ export function encodeScope(
     interpreter_runtime: grants.interpreterRuntime,
     staged_runtime: grants.stagedRuntime,
     limits,
+    ...serversOf(grants),
   };
+}
+
+function serversOf({ remoteServers }: EffectiveGrants): Pick<ScopeObject, 'mcp_servers'> {
+  if (remoteServers.length === 0) return {};
+  return { mcp_servers: remoteServers.map(({ name, url, variable }) => ({ artifact: name, url, auth: variable })) };
 }
 
 function preopenOf({ name, runtime, preopen, stateStores, runs }: ArtifactGrants): PreopenLine {

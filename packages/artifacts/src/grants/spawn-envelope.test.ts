@@ -191,6 +191,19 @@ describe('a program that only artifacts run', () => {
   });
 });
 
+describe('an MCP server on the web', () => {
+  const server = (url: string): string => `artifacts: [{ name: web, version: 1.0.0, from: "mcp+${url}" }]`;
+
+  it.each([
+    [server('https://a.example/mcp'), server('https://a.example/other'), 'within'],
+    [server('https://a.example/mcp'), server('https://b.example/mcp'), '"https://b.example"'],
+    [capabilities('network: { allow: [a.example] }'), server('https://a.example/mcp'), '"https://a.example"'],
+  ])('a parent with %s and a child with %s: %s', (parent, child, expected) => {
+    const excess = `artifacts[].from: the child declares ${expected}, which the parent does not`;
+    expect(verdict(parent, child)).toBe(expected === 'within' ? expected : excess);
+  });
+});
+
 describe('a state store', () => {
   const opens = (name: string): string =>
     `capabilities.state.store: an artifact of the child opens "${name}", which none of the parent does`;

@@ -37,6 +37,8 @@ export interface SpawnEnvelope extends Pick<EffectiveGrants, GrantAxis>, FlagGra
   readonly bindings: KeyGrants['bindings'];
   /** With `bindings` one axis. */
   readonly credentials: KeyGrants['credentials'];
+  /** The origins of the MCP servers on the web that its artifacts are. */
+  readonly remoteServers: readonly string[];
   /** `${VARIABLE}` by the value that stands for it above; absent where no variable was resolved. */
   readonly references?: ReadonlyMap<string, string>;
 }
@@ -62,6 +64,7 @@ const keys = {
   stateStores: 'capabilities.state.store',
   artifactRuns: 'artifacts[].runs',
   bindings: 'capabilities.network.allow',
+  remoteServers: 'artifacts[].from',
   containmentFloor: 'capabilities.containment',
 } as const satisfies Record<Axis, string>;
 
@@ -82,6 +85,7 @@ export function envelopeOf(grants: EffectiveGrants, references: readonly Referen
     artifactRuns: [...new Set(grants.artifacts.flatMap((artifact) => artifact.runs))],
     bindings: grants.bindings,
     credentials: grants.credentials,
+    remoteServers: [...new Set(grants.remoteServers.map(({ url }) => new URL(url).origin))],
     containmentFloor: grants.containmentFloor,
     ...(spellings.length === 0 ? {} : { references: new Map(spellings) }),
   };
@@ -113,7 +117,7 @@ type Comparison = (pair: Pair) => EnvelopeExcess | null;
 
 const { networkAllow: ofNetwork, ...ofOtherLists } = forLists(listedAlike);
 
-/** In the order of D2's table; it has no axis for paths of the host, for the folder, for what is held of hosts, and for what only programs of artifacts run. */
+/** In the order of D2's table; it has no axis for paths of the host, for the folder, for what is held of hosts, for what only programs of artifacts run, and for servers on the web. */
 const comparisons: Readonly<Record<Axis, Comparison>> = {
   networkAllow: ofNetwork,
   bindings: (pair) => beyondBinding(pair),
@@ -124,6 +128,7 @@ const comparisons: Readonly<Record<Axis, Comparison>> = {
   project: (pair) => beyondProject(pair),
   stateStores: (pair) => unlisted(pair, 'stateStores'),
   artifactRuns: (pair) => unlisted(pair, 'artifactRuns'),
+  remoteServers: (pair) => unlisted(pair, 'remoteServers'),
   containmentFloor: (pair) => belowFloor(pair),
 };
 
@@ -141,7 +146,7 @@ function uncovered({ parent, child }: Pair, axis: PlaceList): EnvelopeExcess | n
   return excessOf(axis, declared, `the child declares ${quoted(declared)}, which no entry of the parent covers`);
 }
 
-type NameAxis = NameList | 'stateStores' | 'artifactRuns';
+type NameAxis = NameList | 'stateStores' | 'artifactRuns' | 'remoteServers';
 
 function listedAlike(list: ListGrant): Comparison {
   if (isPlaceList(list)) return (pair) => uncovered(pair, list);

@@ -67,7 +67,7 @@ it('an entry of artifacts has a range and a place of its own, which are checked'
   ]);
   for (const from of ['tools', 'github:acme', 'http://example.com/a', 'oci://', 'oci://h/UPPER', 'oci://h/a:tag']) {
     expect(refusal(listing(`from: ${JSON.stringify(from)}`)), from).toEqual([
-      expect.stringContaining('artifacts[0].from must be github:<owner>/<repo>@<tag> or oci://') as string,
+      expect.stringContaining('artifacts[0].from must be github:<owner>/<repo>@<tag>, oci://') as string,
     ]);
   }
   expect(refusal(listing('from: "oci://registry.example.com:5000/acme/echo"'))).toEqual([]);

@@ -48,18 +48,20 @@ function describesCapsule({ value }: YamlSource): boolean {
 function checkArtifactRules(data: unknown, findings: Findings): void {
   const draft = new Draft(data);
   if (draft.at('implementation') !== 'mcp') {
-    if (!draft.has('command')) return;
-    findings.add('E-MAN-003', 'command is for implementation: mcp', {
-      path: ['command'],
-      part: 'key',
-      hint: 'a native tool is started without arguments; remove the key',
-    });
+    for (const key of ['command', 'url'].filter((each) => draft.has(each))) {
+      findings.add('E-MAN-003', `${key} is for implementation: mcp`, {
+        path: [key],
+        part: 'key',
+        hint: 'a native tool is started without arguments; remove the key',
+      });
+    }
     return;
   }
-  if (!draft.has('command')) {
-    findings.add('E-MAN-001', 'command is missing', {
-      path: ['command'],
-      hint: 'implementation: mcp starts this command, such as [bin/server]',
+  if (draft.has('command') === draft.has('url')) {
+    const message = draft.has('url') ? 'url cannot stand beside command' : 'command is missing';
+    findings.add(draft.has('url') ? 'E-MAN-003' : 'E-MAN-001', message, {
+      path: [draft.has('url') ? 'url' : 'command'],
+      hint: 'implementation: mcp starts a command, such as [bin/server], or asks a server on the web at url',
     });
   }
   if (draft.has('runtime') && draft.at('runtime') !== 'tool') {

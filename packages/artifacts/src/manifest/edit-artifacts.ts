@@ -15,6 +15,8 @@ export interface ArtifactRow {
   readonly runtime?: 'driver' | 'hook' | 'skill';
   readonly range?: string;
   readonly from?: string;
+  /** The reference to the variable that an MCP server on the web is shown. */
+  readonly auth?: string;
   /** The folder of an MCP server that a project names by its command. */
   readonly source?: string;
   readonly runs?: readonly string[];
@@ -282,8 +284,8 @@ function keyRemoved(draft: Draft, row: YAMLMap, pair: Pair<Node, Node | null>): 
 }
 
 function entriesOf({ runs, ...row }: ArtifactRow): readonly (readonly [string, string])[] {
-  const { name, version, runtime, range, from, source } = row;
-  const all = { name, version, runtime, range, from, source };
+  const { name, version, runtime, range, from, auth, source } = row;
+  const all = { name, version, runtime, range, from, auth, source };
   const texts = Object.entries(all).flatMap(([key, value]) =>
     value === undefined ? [] : [[key, scalar(value)] as const],
   );

@@ -99,7 +99,11 @@ export const capsuleKeys: Readonly<Record<string, string>> = {
   'artifacts[].range':
     'The versions that svc update chooses from, such as ^1.2.0. Nothing else looks at it: what runs is version.',
   'artifacts[].from':
-    'Where it comes from instead of the registry in use: github:<owner>/<repo>@<tag> or oci://<host>/<repository>.',
+    'Where it comes from instead of the registry in use: github:<owner>/<repo>@<tag>, oci://<host>/<repository>, or mcp+https://<host>/<path>, an MCP server on the web.',
+  'artifacts[].auth':
+    'What an MCP server on the web is shown: ${NAME}, the variable of a bearer token, or { header, value: ${NAME} }.',
+  'artifacts[].auth.header': 'The header that has it.',
+  'artifacts[].auth.value': 'The variable that holds it, as ${NAME}.',
   'artifacts[].source': 'A local directory or archive to take it from instead of the registry.',
   'artifacts[].tools': 'The tools of an MCP server that are offered, by their names; all that it lists where absent.',
   'artifacts[].runs':
@@ -262,6 +266,7 @@ export const artifactKeys: Readonly<Record<string, string>> = {
   runtime: 'The part the artifact plays.',
   implementation:
     'wasm: a component in component.wasm. native: a program in bin/. mcp: a server of the Model Context Protocol.',
+  url: 'Of implementation: mcp: the address of a server on the web, instead of a command; tools.json has its tools.',
   command:
     'The server of implementation: mcp, as a list of words: bin/<file> of the archive or a program of the host first.',
   description: 'What it does; the model reads this of a tool or skill.',

@@ -24,7 +24,7 @@ export function renderKey(key: string): string {
   return `"${printable(cut)}"`;
 }
 
-const credentialKey = /(^|[_-])(api_?key|key|token|secret|password|passphrase|credential)s?$/i;
+const credentialKey = /(^|[_-])(api_?key|auth|key|token|secret|password|passphrase|credential)s?$/i;
 
 /** True when the key's value may be a credential, so that no message repeats it. */
 export function holdsCredential(path: KeyPath): boolean {

@@ -56,7 +56,7 @@ export function loadCapsuleManifest(request: LoadRequest): LoadedManifest {
     schema: capsuleManifest,
     env,
     needs: request.needs,
-    leave: (path) => purpose !== 'launch' && isKey(path),
+    leave: (path) => isServerAuth(path) || (purpose !== 'launch' && isKey(path)),
     isStrict: decidesGrants,
     rules: (data, findings) => {
       checkCapsuleRules(data, findings);
@@ -85,6 +85,11 @@ export function loadCapsuleManifest(request: LoadRequest): LoadedManifest {
     locate: (path, part) => source.locate(path, part),
     ...(keeper !== undefined && purpose === 'launch' ? { keep: () => keep(keeper) } : {}),
   };
+}
+
+/** What a server on the web is shown stays a reference: it is looked up where a request is sent. */
+function isServerAuth([first, , third]: KeyPath): boolean {
+  return first === 'artifacts' && third === 'auth';
 }
 
 /** Whether the block says what is allowed: were a misspelt key of it ignored, the capsule would get more than its author wrote. */

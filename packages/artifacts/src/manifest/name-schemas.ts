@@ -29,7 +29,7 @@ export const artifactPlace: z.ZodMiniType<string, string> = z
   .check(
     z.refine(
       (text) => parseArtifactPlace(text) !== null,
-      'must be github:<owner>/<repo>@<tag> or oci://<host>/<repository>',
+      'must be github:<owner>/<repo>@<tag>, oci://<host>/<repository>, or mcp+https://<host>/<path> of an MCP server',
     ),
   );
 

@@ -150,6 +150,7 @@ function checkArtifacts(draft: Draft, findings: Findings): void {
       });
     }
     checkPlace(draft, path, findings);
+    checkServer(draft, path, findings);
     if (typeof name !== 'string') return;
     if (seen.has(name)) {
       const message = `artifacts[${index}].name repeats ${quoted(name)}, a name names one artifact`;
@@ -178,6 +179,28 @@ function checkPlace(draft: Draft, entry: KeyPath, findings: Findings): void {
     const message = `${renderKeyPath(path)} cannot stand beside source`;
     findings.add('E-MAN-003', message, { path, part: 'key', hint: 'keep one of the two' });
   }
+}
+
+/** A server on the web is a tool, and starts no program of this machine. */
+function checkServer(draft: Draft, entry: KeyPath, findings: Findings): void {
+  const from = draft.at(...entry, 'from');
+  const isServer = typeof from === 'string' && from.startsWith('mcp+');
+  const unfit = isServer ? ['capabilities', 'env', 'range', 'runs'] : ['auth'];
+  for (const key of unfit.filter((each) => draft.has(...entry, each))) {
+    const path = [...entry, key];
+    const why = isServer
+      ? 'an MCP server on the web runs no program here'
+      : 'it is for an MCP server on the web, from: mcp+https://…';
+    findings.add('E-MAN-003', `${renderKeyPath(path)} is not allowed: ${why}`, {
+      path,
+      part: 'key',
+      hint: 'remove the key',
+    });
+  }
+  if (!isServer || (draft.at(...entry, 'runtime') ?? 'tool') === 'tool') return;
+  findings.add('E-MAN-003', `${renderKeyPath([...entry, 'from'])} names an MCP server, and those are tools`, {
+    path: [...entry, 'runtime'],
+  });
 }
 
 function checkLifecycle(draft: Draft, findings: Findings): void {

@@ -31,6 +31,25 @@ const someText = z.string().check(z.minLength(1));
 
 const freeForm = z.record(z.string(), z.unknown());
 
+/** The variable that holds what a server on the web is shown: the manifest never holds it itself. */
+const variableReference = z
+  .string()
+  .check(z.regex(/^\$\{[A-Z_][A-Z0-9_]*\}$/, 'must name the variable that holds it, as ${NAME}'));
+
+/** Headers that frame or route a request, and those of the protocol. */
+const keptHeader =
+  /^(?:accept.*|connection|content-.*|expect|host|keep-alive|mcp-.*|proxy-.*|te|trailer|transfer-encoding|upgrade)$/i;
+
+const headerName = z.string().check(
+  z.regex(/^[A-Za-z0-9!#$%&'*+.^_`|~-]{1,100}$/, 'must be the name of a header'),
+  z.refine((name) => !keptHeader.test(name), 'must be a header that svc does not set itself'),
+);
+
+const serverAuth = z.union(
+  [variableReference, z.strictObject({ header: headerName, value: variableReference })],
+  'must be ${NAME}, the variable of a bearer token, or { header, value: ${NAME} }',
+);
+
 /** One entry of `artifacts` (docs/manifest.md "Keys"). */
 const artifactEntry = z.strictObject({
   name: artifactName,
@@ -39,6 +58,7 @@ const artifactEntry = z.strictObject({
   range: z.optional(versionRange),
   source: z.optional(someText),
   from: z.optional(artifactPlace),
+  auth: z.optional(serverAuth),
   capabilities: z.optional(artifactCapabilities),
   config: z.optional(freeForm),
   env: z.optional(programVariables),
@@ -185,6 +205,7 @@ export const artifactManifest = z.lazy(() =>
     runtime: z.enum(['driver', 'tool', 'hook', 'skill']),
     implementation: z._default(z.enum(['wasm', 'native', 'mcp']), 'wasm'),
     command: z.optional(serverCommand),
+    url: z.optional(serverUrl),
     description: z._default(z.string(), ''),
     input_schema: z.optional(freeForm),
     tags: z._default(z.array(z.string()), []),
@@ -197,6 +218,7 @@ export const artifactManifest = z.lazy(() =>
 
 export type CapsuleManifest = z.infer<typeof capsuleManifest>;
 export type ArtifactManifest = z.infer<typeof artifactManifest>;
+export type ServerAuth = z.infer<typeof serverAuth>;
 export type ArtifactEntry = z.infer<typeof artifactEntry>;
 export type ArtifactCapabilities = z.infer<typeof artifactCapabilities>;
 
@@ -219,6 +241,15 @@ const program = z.lazy(() =>
 
 /** `command` of an artifact with `implementation: mcp`: the program and its arguments; no shell reads them. */
 const serverCommand = z.lazy(() => z.tuple([program], word).check(z.maxLength(100)));
+
+/** `url` of an artifact with `implementation: mcp`: a server on the web, whose tools the archive has in `tools.json`. */
+const serverUrl = z.lazy(() =>
+  z.string().check(
+    z.refine((text) => endpointFault(text) === undefined, {
+      error: ({ input }) => endpointFault(String(input)),
+    }),
+  ),
+);
 
 /** The file of the archive that such a command starts; null when it starts a program of the host. */
 export function serverFile([first = '']: readonly string[]): string | null {

@@ -4,7 +4,7 @@ import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import type { PublishedVersion } from '@svc/protocol/version-states.ts';
 import type { ArtifactSource, FetchedArchive } from './installed-artifact.ts';
 import { storedVersions } from './list-stored.ts';
-import { localPlaces } from './locate.ts';
+import { localPlaces } from './store-places.ts';
 import type { StorePlaces } from './store-places.ts';
 import { allows, compareVersions, highest } from './version-ranges.ts';
 

@@ -12,6 +12,8 @@ import { capsuleAt, skillFile } from './installed-artifact.ts';
 
 export const manifestFile = 'svc.yaml';
 export const componentFile = 'component.wasm';
+/** The tools that an MCP server on the web listed, as a list of JSON. */
+export const toolsFile = 'tools.json';
 /** What `svc build` makes the component of, where there is one. */
 export const componentSource = 'component.ts';
 
@@ -34,7 +36,7 @@ export function requiredFile(manifest: ArtifactManifest): string | null {
     case 'native':
       return `bin/${manifest.name}`;
     case 'mcp':
-      return serverFile(manifest.command ?? []);
+      return manifest.url === undefined ? serverFile(manifest.command ?? []) : toolsFile;
     case 'wasm':
       return componentFile;
   }
@@ -113,7 +115,9 @@ function hintFor(manifest: ArtifactManifest): string {
     case 'native':
       return 'with implementation: native the program is bin/<name>';
     case 'mcp':
-      return `command in ${manifestFile} begins with this file`;
+      return manifest.url === undefined
+        ? `command in ${manifestFile} begins with this file`
+        : `${toolsFile} has the tools of the server on the web, as svc add asks it for`;
     case 'wasm':
       return `a component is in ${componentFile}; a program in bin/<name> needs implementation: native`;
   }

@@ -10,7 +10,8 @@ import type { ArtifactEntry, ArtifactManifest } from '../manifest/schema.ts';
 import { type OciReference, spellOci } from '../manifest/oci-reference.ts';
 import { type ArtifactRef, type ReleaseRef, spell } from './artifact-ref.ts';
 import type { ArtifactOrigin, FetchedArchive, FoundArtifact, InstalledArtifact } from './installed-artifact.ts';
-import { locate, type Location, targetRoot, type WantedArtifact } from './locate.ts';
+import { locate, targetRoot, type WantedArtifact } from './locate.ts';
+import type { Location } from './store-places.ts';
 import type { StorePlaces } from './store-places.ts';
 import { fetchedFrom, type LockedArtifact, readLock, upsertLock } from './lockfile.ts';
 import { commandWith, usualManifest } from './lock-faults.ts';
@@ -104,20 +105,20 @@ export async function installEntries(request: InstallRequest): Promise<readonly 
  * lists it and takes it from no `source:` (`record`).
  */
 export async function installRef(ref: ArtifactRef, request: InstallRequest): Promise<InstalledRef> {
-  const from = request.entries.find((entry) => isSame(entry, ref))?.from;
-  const installed = await bringRef({ ...ref, from }, request);
+  const { from, auth } = request.entries.find((entry) => isSame(entry, ref)) ?? {};
+  const installed = await bringRef({ ...ref, from, auth }, request);
   await record([installed], request);
   return installed;
 }
 
 /** The same, and nothing of it in `svc.lock`. */
 export async function bringRef(
-  { name, version, from: place }: WantedArtifact,
+  { name, version, from: place, auth }: WantedArtifact,
   request: InstallRequest,
 ): Promise<BroughtRef> {
   const ref = { name, version };
   await heedStates([{ ...ref, from: place }], request);
-  const { origin, stored, artifact, admission, from } = await findRef({ ...ref, from: place }, request);
+  const { origin, stored, artifact, admission, from } = await findRef({ ...ref, from: place, auth }, request);
   const { platform, path, sha256 } = stored;
   const { size: bytes } = await stat(path);
   if (artifact !== null) await request.prepare(artifact);

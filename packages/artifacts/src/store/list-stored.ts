@@ -15,7 +15,7 @@ import { readVariant, type StoredArchive, variantPaths } from './store-layout.ts
 import { decodeKind } from './store-put.ts';
 import { signaturesBeside } from './trust/signature-bundle.ts';
 import { readArchive } from './archive.ts';
-import { localPlaces } from './locate.ts';
+import { localPlaces } from './store-places.ts';
 import type { LocalPlace, StorePlaces } from './store-places.ts';
 
 interface ListedArchive extends StoredArchive {

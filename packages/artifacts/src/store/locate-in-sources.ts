@@ -8,7 +8,7 @@ import { archiveLimits } from './archive-entry.ts';
 import { type ArtifactRef, spell } from './artifact-ref.ts';
 import type { ArtifactSource, FetchedArchive } from './installed-artifact.ts';
 import { storedVersions } from './list-stored.ts';
-import type { Location } from './locate.ts';
+import type { Location } from './store-places.ts';
 import type { LocalPlace, StorePlaces } from './store-places.ts';
 import { fetchedFrom, type LockedArtifact, readLock } from './lockfile.ts';
 import { blockedReason, variantPaths } from './store-layout.ts';

@@ -1,29 +1,14 @@
 /** Looks an artifact up in the places of this machine, and then elsewhere. */
 
 import type { ArtifactRef } from './artifact-ref.ts';
-import type { Admission } from './trust/admit.ts';
-import { bundledRoot, findStored, readVariant, type StoredArchive, storeRoot } from './store-layout.ts';
-import type { StorePlaces, LocalPlace } from './store-places.ts';
+import type { ServerAuth } from '../manifest/schema.ts';
+import { findStored, readVariant, storeRoot } from './store-layout.ts';
+import { type LocalPlace, localPlaces, type Location, type StorePlaces } from './store-places.ts';
 
 /** An artifact, and where it comes from where that is not the registry in use. */
 export interface WantedArtifact extends ArtifactRef {
   readonly from?: string | undefined;
-}
-
-export interface Location extends LocalPlace {
-  readonly stored: StoredArchive;
-  /** What the trust policy says to the bytes that `stored.sha256` is of; absent for what comes with the package. */
-  readonly admission?: Admission;
-  /** The document of an OCI registry that it was fetched by just now (`LockedArtifact.from`). */
-  readonly from?: string;
-}
-
-export function localPlaces(places: StorePlaces): readonly LocalPlace[] {
-  return [
-    { origin: 'bundled', root: bundledRoot(places.packageRoot) },
-    { origin: 'project', root: storeRoot(places.manifestDir) },
-    { origin: 'user', root: storeRoot(places.userHome) },
-  ];
+  readonly auth?: ServerAuth | undefined;
 }
 
 /** The first local place that has the artifact, as far as its copy may be taken, and what it has; null when none has. */
@@ -38,16 +23,21 @@ export function copyHere(ref: ArtifactRef, places: StorePlaces): (LocalPlace & P
 }
 
 /** The archive and its signatures are asked for where `from` says, and nowhere else. */
-export function askedAt<Places extends StorePlaces>(from: WantedArtifact['from'], places: Places): Places {
-  return from === undefined ? places : { ...places, sources: () => places.sources(from) };
+export function askedAt<Places extends StorePlaces>(
+  { from, auth }: Pick<WantedArtifact, 'from' | 'auth'>,
+  places: Places,
+): Places {
+  const { manifestDir, networkAllow = [] } = places;
+  const asking = { auth, manifestDir, networkAllow };
+  return from === undefined ? places : { ...places, sources: () => places.sources(from, 'entry', asking) };
 }
 
 /**
  * The first local place that has the artifact. When none has, the sources are asked, and what one gives goes into a store. Throws
  * `E-REG-001` when it is nowhere, naming every place, what a download is refused with (`receive`), and what the trust policy refuses (`admit`).
  */
-export async function locate({ from, ...ref }: WantedArtifact, wherever: StorePlaces): Promise<Location> {
-  const places = askedAt(from, wherever);
+export async function locate({ from, auth, ...ref }: WantedArtifact, wherever: StorePlaces): Promise<Location> {
+  const places = askedAt({ from, auth }, wherever);
   const here = copyHere(ref, places);
   if (here === null) {
     const { locateInSources } = await import('./locate-in-sources.ts');

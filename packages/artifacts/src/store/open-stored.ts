@@ -11,7 +11,7 @@ import { type ArtifactRef, spell } from './artifact-ref.ts';
 import { findStored, type StoredArchive } from './store-layout.ts';
 import { type ArtifactKind, readManifest } from './inspect-content.ts';
 import type { FoundArtifact } from './installed-artifact.ts';
-import type { Location } from './locate.ts';
+import type { Location } from './store-places.ts';
 
 interface OpenedArchive {
   readonly stored: StoredArchive;

@@ -4,7 +4,8 @@ import { stat } from 'node:fs/promises';
 
 import { type ArtifactChange, type ChangeRequest, placesOfChange } from './change-artifacts.ts';
 import { archiveFor, type Candidate } from './choose-version.ts';
-import { askedAt, copyHere, localPlaces, targetRoot } from './locate.ts';
+import { askedAt, copyHere, targetRoot } from './locate.ts';
+import { localPlaces } from './store-places.ts';
 import { type AnnouncedArchive, announcedBySources, receiptOf } from './locate-in-sources.ts';
 import { holdToLock } from './store-put.ts';
 import { refuseShadowed } from './taken-copies.ts';
@@ -19,7 +20,7 @@ export async function plannedArchive(
 ): Promise<AnnouncedArchive | null> {
   const { wanted, candidate, source } = change;
   if (wanted === null) return null;
-  const { from, ...ref } = wanted;
+  const { from, auth, ...ref } = wanted;
   const places = placesOfChange(change, request);
   const here = copyHere(ref, places);
   if (here !== null) {
@@ -29,7 +30,7 @@ export async function plannedArchive(
   const root = targetRoot(places);
   const listed = candidate === null ? null : archiveFor(candidate, places.platform);
   if (listed === null) {
-    const announced = await announcedBySources(ref, askedAt(from, places), localPlaces(places), root);
+    const announced = await announcedBySources(ref, askedAt({ from, auth }, places), localPlaces(places), root);
     refuseShadowed(ref, announced, places);
     return announced;
   }

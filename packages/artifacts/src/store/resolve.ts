@@ -14,7 +14,8 @@ import {
   type InstalledArtifact,
   skillFile,
 } from './installed-artifact.ts';
-import { locate, type Location } from './locate.ts';
+import { locate } from './locate.ts';
+import type { Location } from './store-places.ts';
 import type { StorePlaces } from './store-places.ts';
 import {
   createLock,

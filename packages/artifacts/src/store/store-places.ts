@@ -1,8 +1,11 @@
 /** Where artifacts are looked for, and how they are taken in. */
 
 import type { ArtifactCheck, ArtifactSource, FetchObserver, ArtifactOrigin } from './installed-artifact.ts';
+import type { NetworkDestination } from '@svc/kit/net/network-destination.ts';
+import type { ServerAuth } from '../manifest/schema.ts';
 import type { StateRules } from './version-state-rules.ts';
-import type { StoredArchive } from './store-layout.ts';
+import { bundledRoot, type StoredArchive, storeRoot } from './store-layout.ts';
+import type { Admission } from './trust/admit.ts';
 
 /** The local places in the order of looking. */
 export interface LocalPlace {
@@ -15,6 +18,14 @@ export type CopyRule = (stored: StoredArchive, origin: LocalPlace['origin']) => 
 
 /** The stores that can be written to. */
 export type StoreOrigin = 'project' | 'user';
+
+/** What an MCP server on the web is shown when it is asked for its tools. */
+export interface AskingServer {
+  readonly auth?: ServerAuth | undefined;
+  /** The folder of the manifest, whose `.env` may hold it. */
+  readonly manifestDir: string;
+  readonly networkAllow: readonly NetworkDestination[];
+}
 
 /** Where artifacts are looked for. */
 export interface StorePlaces {
@@ -30,10 +41,13 @@ export interface StorePlaces {
   readonly sources: (
     from?: string,
     by?: 'entry' | 'lock',
+    asking?: AskingServer,
   ) => readonly ArtifactSource[] | Promise<readonly ArtifactSource[]>;
   readonly fetching?: Fetching;
   /** The build of this program, by which what it keeps of skill folders is its own; nothing is kept where it is absent. */
   readonly build?: string;
+  /** Where names of MCP servers on the web may lead beside the public web: the manifest's own list; nowhere when absent. */
+  readonly networkAllow?: readonly NetworkDestination[];
 }
 
 /** How what a source gives is taken in. */
@@ -57,4 +71,21 @@ export interface Fetching {
   readonly checkArtifact?: ArtifactCheck;
   /** How versions are taken that somebody advises against; strictly when absent. */
   readonly states?: StateRules;
+}
+
+/** An archive that was found, and where. */
+export interface Location extends LocalPlace {
+  readonly stored: StoredArchive;
+  /** What the trust policy says to the bytes that `stored.sha256` is of; absent for what comes with the package. */
+  readonly admission?: Admission;
+  /** The document of an OCI registry that it was fetched by just now (`LockedArtifact.from`). */
+  readonly from?: string;
+}
+
+export function localPlaces(places: StorePlaces): readonly LocalPlace[] {
+  return [
+    { origin: 'bundled', root: bundledRoot(places.packageRoot) },
+    { origin: 'project', root: storeRoot(places.manifestDir) },
+    { origin: 'user', root: storeRoot(places.userHome) },
+  ];
 }

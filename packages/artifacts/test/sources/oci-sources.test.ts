@@ -13,7 +13,8 @@ function choiceWith(...sources: readonly string[]): RegistryChoice {
   mkdirSync(join(home, '.svc'));
   const rows = sources.map((source) => `    - { type: oci, ${source} }\n`).join('');
   writeFileSync(join(home, '.svc', 'config.yaml'), `registry:\n  sources:\n${rows}`);
-  return { flag: undefined, env: {}, home, http: new HttpClient(), onWarning: () => {} };
+  const { signal } = new AbortController();
+  return { flag: undefined, env: {}, home, http: new HttpClient(), signal, onWarning: () => {} };
 }
 
 const host = 'registry.example.com';

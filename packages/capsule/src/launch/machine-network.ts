@@ -8,7 +8,7 @@ import { Diagnostic, diagnosticOf } from '@svc/kit/diagnostics/diagnostic.ts';
 import { Secret } from '@svc/kit/diagnostics/secret.ts';
 import type { Environment } from '@svc/kit/environment.ts';
 import { readSmallText } from '@svc/kit/files/read-text.ts';
-import { formatDestination, type NetworkDestination } from '@svc/kit/net/network-destination.ts';
+import { destinationOf, formatDestination, type NetworkDestination } from '@svc/kit/net/network-destination.ts';
 import { type ProxyFor, proxyFor, shownProxy } from '@svc/kit/net/proxy.ts';
 import { decodePercent } from '@svc/protocol/strict-utf8.ts';
 import { shortestGranted } from './session-secrets.ts';
@@ -26,12 +26,14 @@ export interface MachineNetwork {
   readonly warnings: readonly Diagnostic[];
 }
 
-type GrantedPlaces = Pick<EffectiveGrants, 'endpoint' | 'networkAllow'>;
+type GrantedPlaces = Pick<EffectiveGrants, 'endpoint' | 'networkAllow'> &
+  Partial<Pick<EffectiveGrants, 'remoteServers'>>;
 
 /** `env` is the operator's own: no file of a workspace names a proxy or an authority. `E-REG-006` refuses a proxy that cannot be used. */
 export function machineNetwork(grants: GrantedPlaces, env: Environment): MachineNetwork {
-  const { endpoint, networkAllow } = grants;
-  const places = [...(endpoint === null ? [] : [endpoint]), ...networkAllow];
+  const { endpoint, networkAllow, remoteServers = [] } = grants;
+  const servers = remoteServers.flatMap(({ url }) => destinationOf(new URL(url)) ?? []);
+  const places = [...(endpoint === null ? [] : [endpoint]), ...networkAllow, ...servers];
   let proxied: NonNullable<ScopeObject['proxied']> = [];
   const refusal = diagnosticOf(() => {
     proxied = places.flatMap((place) => proxiesOf(place, env));

@@ -121,6 +121,7 @@ export async function prepareLaunch(
     ...(isElsewhere ? intoUserStore(wherever) : wherever),
     entries: declaredArtifacts(loaded.manifest),
     manifestDir: source.manifestDirectory,
+    networkAllow: scoped.grants.networkAllow,
     manifestFile: source.manifestFile,
     lock: source.holdsLock ? 'hold' : 'ignore',
     lockDirectory: source.lockDirectory,

@@ -127,8 +127,7 @@ export async function scopeOfLaunch(
   const listenerToken = listenerTokenOf(request.env);
   const unfit = await faultsOfSecrets({ loaded, listenerToken });
   const network = await networkOf(grants, request.env);
-  const { spawnAllow } = grants;
-  const { refusals, ...delegation } = delegationOfLaunch({ spawnAllow, env, processEnv: request.env });
+  const { refusals, ...delegation } = delegationOfLaunch({ ...grants, env, processEnv: request.env });
   return {
     source,
     env,
@@ -142,6 +141,7 @@ export async function scopeOfLaunch(
       references: loaded.references,
       env,
       headers: [...(await telemetrySecrets(request.telemetryEnv)), ...network.secrets],
+      artifacts: loaded.manifest.artifacts,
     }),
     containment,
     grants,

@@ -1,6 +1,7 @@
 /** Knows the secrets of a session, which no record and no report may hold (docs/journal.md "Secrets"). */
 
 import type { EffectiveGrants } from '@svc/artifacts/grants/effective-grants.ts';
+import { authSecrets } from '@svc/artifacts/manifest/server-auth.ts';
 import type { LoadedManifest } from '@svc/artifacts/manifest/loaded-manifest.ts';
 import type { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import { Redactor } from '@svc/kit/diagnostics/redactor.ts';
@@ -22,6 +23,8 @@ export interface KnownSecrets {
   readonly env: Environment;
   /** Secrets in headers to collectors of telemetry, and to proxies. */
   readonly headers: readonly Secret[];
+  /** Entries whose `auth` names what MCP servers on the web are shown; none when absent. */
+  readonly artifacts?: LoadedManifest['manifest']['artifacts'];
 }
 
 /** Takes out the session's own keys and tokens, and the values of variables with secret-like names that programs and manifest get. */
@@ -30,10 +33,12 @@ export async function sessionRedactor({
   credentials = new Map(),
   listenerToken,
   headers,
+  artifacts = [],
   ...given
 }: KnownSecrets): Promise<Redactor> {
   const redactor = new Redactor();
-  for (const secret of [apiKey, ...credentials.values(), listenerToken, ...givenSecrets(given), ...headers]) {
+  const own = [apiKey, ...credentials.values(), listenerToken, ...authSecrets(artifacts, given.env)];
+  for (const secret of [...own, ...givenSecrets(given), ...headers]) {
     if (secret !== null) redactor.register(secret);
   }
   if (redactor.knowsAny) await redactor.learnSpellings();

@@ -6,7 +6,8 @@ import { systemClock } from '@svc/kit/system-clock.ts';
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import type { LogBudget } from '@svc/kit/log-budget.ts';
 import { version } from '@svc/kit/version.ts';
-import { type ListedTools, KeptLists } from '@svc/session/tools/mcp/listed-tools.ts';
+import { checkListed, type ListedTools, KeptLists } from '@svc/session/tools/mcp/listed-tools.ts';
+import type { PinnedTool } from '@svc/session/tools/mcp/pinned-tools.ts';
 import { createMcpTools } from '@svc/session/tools/mcp/mcp-tools.ts';
 import { ToolServer, type ToolServerSettings } from '@svc/session/tools/mcp/tool-server.ts';
 import type { CutBefore } from '@svc/session/tools/captured-output.ts';
@@ -24,8 +25,8 @@ export interface SessionServersDeps {
   readonly onWarning: (warning: Diagnostic) => void;
 }
 
-/** How a server is started. */
-type ServerPlace = Pick<ToolServerSettings, 'launcher' | 'command' | 'args' | 'env' | 'deadlineMs' | 'hiddenIn'>;
+/** How a server is reached. */
+type ServerAccess = Pick<ToolServerSettings, 'place' | 'deadlineMs' | 'pinned'>;
 
 /** The MCP servers of one session. */
 export class SessionServers {
@@ -43,16 +44,17 @@ export class SessionServers {
    * The tools that the server of an artifact listed when it was last asked. One that was never asked is started and asked, and goes on
    * running; `E-RUN-036` when it does not answer, or not before the session is asked to stop.
    */
-  async tools({ entry, manifest, sha256 }: InstalledArtifact, place: ServerPlace): Promise<readonly Tool[]> {
+  async tools({ entry, manifest, sha256 }: InstalledArtifact, access: ServerAccess): Promise<readonly Tool[]> {
     const { name, description } = manifest;
     const chosen = entry.tools ?? null;
     // Another choice of tools of the same server is another list.
     const key = chosen === null ? sha256 : sha256Hex(`${sha256} ${chosen.join(' ')}`);
-    const kept = await this.#kept.read(key);
+    const { pinned = null } = access;
+    const kept = (await this.#kept.read(key)) ?? (pinned === null ? null : await this.#checked(key, pinned, chosen));
     const { sessionDirectory, logs, cutBefore, onWarning } = this.#deps;
-    const onChange = (live: ListedTools, change: string | null): void => {
-      this.#keep(key, live);
-      if (change !== null) onWarning(changed(name, change));
+    const onChange = (live: ListedTools | null, change: string | null): void => {
+      if (live !== null) this.#keep(key, live);
+      if (change !== null) onWarning(changed(name, change, pinned === null ? nextSession : withUpdate(name)));
     };
     const onWaiting = (refused: string): void => onWarning(waiting(name, refused));
     const common = {
@@ -66,7 +68,7 @@ export class SessionServers {
       clock: systemClock,
       onChange,
     };
-    const server = new ToolServer({ ...common, ...place }, kept);
+    const server = new ToolServer({ ...common, ...access }, kept);
     this.#servers.push(server);
     const offered = await this.#untilStop(server);
     if (offered.kind !== 'answered') {
@@ -79,6 +81,13 @@ export class SessionServers {
     const missing = (chosen ?? []).filter((each) => !tools.some((tool) => tool.name === each));
     if (missing.length > 0 && leftOut.length === 0) onWarning(notListed(name, missing));
     return createMcpTools({ name, description, server, listed: tools });
+  }
+
+  /** What of the tools that were accepted can be offered; checking takes long, so it is kept. */
+  async #checked(key: string, pinned: readonly PinnedTool[], chosen: readonly string[] | null): Promise<ListedTools> {
+    const listed = await checkListed(pinned, systemClock, chosen);
+    this.#keep(key, listed);
+    return listed;
   }
 
   /** Ends all servers. */
@@ -147,8 +156,14 @@ function waiting(name: string, refused: string): Diagnostic {
   });
 }
 
-function changed(name: string, change: string): Diagnostic {
+const nextSession = 'the next session offers what it lists now';
+
+function withUpdate(name: string): string {
+  return `the tools that were accepted go on as long as they fit; svc update ${name} shows what differs and takes it`;
+}
+
+function changed(name: string, change: string, hint: string): Diagnostic {
   return new Diagnostic('W-RUN-007', `the server of ${name} lists other tools than this session offers: ${change}`, {
-    hint: 'the next session offers what it lists now',
+    hint,
   });
 }

@@ -13,6 +13,7 @@ import { ioFault } from '@svc/kit/files/io-fault.ts';
 import { writeTemporary } from '@svc/kit/files/replace-file.ts';
 import type { Launcher } from '@svc/sandbox/launcher.ts';
 import { toolchainVariables } from '@svc/sandbox/toolchain-variables.ts';
+import { launchedServer } from '@svc/session/tools/mcp/launched-server.ts';
 import { createNativeTool } from '@svc/session/tools/native-tool.ts';
 import type { Tool } from '@svc/session/tools/tool.ts';
 import { localProgram, userProgram } from '../launch/local-program.ts';
@@ -113,7 +114,8 @@ export async function nativeTool(artifact: InstalledArtifact, parts: StageParts)
 /** The tools of an artifact with `implementation: mcp`, whose server is contained as a native tool is. */
 export async function mcpTools(artifact: InstalledArtifact, parts: StageParts): Promise<readonly Tool[]> {
   const { launch, servers } = parts;
-  const { name } = artifact.manifest;
+  const { name, url } = artifact.manifest;
+  if (url !== undefined) return await (await import('./stage-remote.ts')).remoteTools(artifact, new URL(url), parts);
   const grants = grantsOf(launch, name);
   const { words, reads, hiddenIn } = namedFiles(artifact, parts);
   const named = await programOf(artifact, parts);
@@ -130,11 +132,13 @@ export async function mcpTools(artifact: InstalledArtifact, parts: StageParts): 
   return await (
     await servers()
   ).tools(artifact, {
-    ...settings,
-    env: { ...lost?.env, ...settings.env },
-    command: program.path,
-    args: program.args,
-    hiddenIn: hiddenBeyond(parts, settings.env, (said) => hiddenIn(said) ?? lost?.explain(said) ?? null),
+    place: launchedServer({
+      ...settings,
+      env: { ...lost?.env, ...settings.env },
+      command: program.path,
+      args: program.args,
+      hiddenIn: hiddenBeyond(parts, settings.env, (said) => hiddenIn(said) ?? lost?.explain(said) ?? null),
+    }),
     deadlineMs: grants.deadlineSecs * 1000,
   });
 }

@@ -110,7 +110,7 @@ export const artifactCodes = {
   'E-REG-005': {
     title: 'what would be installed disagrees with svc.lock',
     explanation:
-      'A source serves other bytes for a version than svc.lock records, or has them in another document of an OCI registry, or, with --frozen, svc.lock does not record exactly what the manifest needs. A published version never changes: find out why it did before you remove its entry from svc.lock and install again.',
+      'A source serves other bytes for a version than svc.lock records, or has them in another document of an OCI registry, or an MCP server on the web lists other tools than the version in svc.yaml stands for, or, with --frozen, svc.lock does not record exactly what the manifest needs. A published version never changes: find out why it did before you remove its entry from svc.lock and install again.',
   },
   'E-REG-006': {
     title: 'the registry or the proxy that is named cannot be used',

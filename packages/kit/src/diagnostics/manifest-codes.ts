@@ -34,7 +34,7 @@ export const manifestCodes = {
   'E-CAP-016': {
     title: 'the server of an artifact is a program that is not granted',
     explanation:
-      'The command of an artifact with implementation: mcp begins with a program of the host. It may run only when runs of its entry lists it, or capabilities.shell.allow, which gives it to the model too.',
+      'The command of an artifact with implementation: mcp begins with a program of the host. It may run only when runs of its entry lists it, or capabilities.shell.allow, which gives it to the model too. A server on the web is asked only when from of its entry has its address.',
   },
   'E-MAN-001': {
     title: 'a required key is missing',

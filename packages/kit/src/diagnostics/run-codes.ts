@@ -74,7 +74,7 @@ export const runCodes = {
   'E-RUN-036': {
     title: 'an MCP server did not list its tools',
     explanation:
-      'The server of an artifact with implementation: mcp has to be asked for its tools before the first session with it. It could not be started, ended, broke the protocol or did not answer in time; the message has its last words.',
+      'The server of an artifact with implementation: mcp has to be asked for its tools before the first session with it, and a server on the web when it is added, updated or installed. It could not be started or reached, ended, broke the protocol or did not answer in time; the message has its last words.',
   },
   'E-RUN-037': {
     title: 'the referee does not admit this session',
@@ -189,7 +189,7 @@ export const runCodes = {
   'W-RUN-007': {
     title: 'the tools of an MCP server are not those it listed before',
     explanation:
-      'A session offers the tools that the server listed when it was last asked. The next session with this artifact offers what it lists now.',
+      'A session offers the tools that the server listed when it was last asked. The next session with this artifact offers what it lists now; of a server on the web, svc update takes it.',
   },
   'W-RUN-008': {
     title: 'the parent was not notified that its child ended',

@@ -6,6 +6,7 @@ import { fileURLToPath } from 'node:url';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 
 import { createDirectLauncher } from '@svc/sandbox/direct-launcher.ts';
+import { launchedServer } from '../../src/tools/mcp/launched-server.ts';
 import { ToolServer } from '../../src/tools/mcp/tool-server.ts';
 import { LogBudget } from '@svc/kit/log-budget.ts';
 import type { ToolOutcome } from '../../src/tools/tool.ts';
@@ -46,10 +47,13 @@ function odd({ tools = [], pages, habits = [], deadlineMs = 30_000 }: Odd): Tool
   server = new ToolServer(
     {
       name: 'odd',
-      launcher: createDirectLauncher({ cwd: folder, drainMs: 100 }),
-      command: process.execPath,
-      args: [oddServer, behaviour],
-      env: { PATH: '/usr/bin:/bin' },
+      place: launchedServer({
+        launcher: createDirectLauncher({ cwd: folder, drainMs: 100 }),
+        command: process.execPath,
+        args: [oddServer, behaviour],
+        env: { PATH: '/usr/bin:/bin' },
+        endGraceMs: 300,
+      }),
       deadlineMs,
       sessionDirectory: folder,
       logs: new LogBudget(),
@@ -57,7 +61,6 @@ function odd({ tools = [], pages, habits = [], deadlineMs = 30_000 }: Odd): Tool
       version: '0.0.0',
       clock: { monotonicMs: () => 0 },
       onChange: () => {},
-      endGraceMs: 300,
     },
     null,
   );

@@ -5,6 +5,7 @@ import { LogBudget } from '@svc/kit/log-budget.ts';
 import type { Launcher } from '@svc/sandbox/launcher.ts';
 import { type Handler, type LooseMessage } from '../../../../test/support/fake-launcher.ts';
 import type { ListedTools } from '../../src/tools/mcp/listed-tools.ts';
+import { type LaunchedServer, launchedServer } from '../../src/tools/mcp/launched-server.ts';
 import { ToolServer, type ServerCall, type ToolServerSettings } from '../../src/tools/mcp/tool-server.ts';
 
 export const anything = { type: 'object' };
@@ -37,12 +38,14 @@ export function unlike(own: Handler): Handler {
   };
 }
 
-export interface Given extends Partial<ToolServerSettings> {
+export interface Given extends Partial<ToolServerSettings>, Pick<LaunchedServer, 'hiddenIn' | 'endGraceMs'> {
   readonly kept?: ListedTools | null;
 }
 
-export function serverOver(launcher: Launcher, { kept: list = kept, ...given }: Given = {}): ToolServer {
-  const place = { launcher, command: '/opt/server', args: ['--all'], env: { LANG: 'C' } };
+export function serverOver(launcher: Launcher, given: Given = {}): ToolServer {
+  const { kept: list = kept, hiddenIn = () => null, endGraceMs = 5, ...settings } = given;
+  const program = { command: '/opt/server', args: ['--all'], env: { LANG: 'C' } };
+  const place = launchedServer({ launcher, ...program, hiddenIn, endGraceMs });
   const common = {
     name: 'notes',
     deadlineMs: 20_000,
@@ -50,10 +53,9 @@ export function serverOver(launcher: Launcher, { kept: list = kept, ...given }: 
     logs: new LogBudget(),
     cutBefore: (text: string) => text,
     version: '1.2.3',
-    endGraceMs: 5,
   };
   const clock = { monotonicMs: () => 0 };
-  return new ToolServer({ ...place, ...common, clock, onChange: () => {}, ...given }, list);
+  return new ToolServer({ place, ...common, clock, onChange: () => {}, ...settings }, list);
 }
 
 export function call(tool: string, signal = new AbortController().signal): ServerCall {

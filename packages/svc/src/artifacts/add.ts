@@ -4,7 +4,9 @@ import { Command } from 'commander';
 
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import { quoted } from '@svc/kit/diagnostics/printable.ts';
+import { endpointFault } from '@svc/kit/net/endpoint.ts';
 import type { ArtifactEdit, ArtifactRow } from '@svc/artifacts/manifest/edit-artifacts.ts';
+import { remoteServerOf } from '@svc/artifacts/manifest/artifact-place.ts';
 import { isArtifactName, isExactVersion, isReservedVersion } from '@svc/artifacts/manifest/names.ts';
 import type { ArtifactEntry } from '@svc/artifacts/manifest/schema.ts';
 import { ociPrefix, type OciReference, parseOciReference } from '@svc/artifacts/manifest/oci-reference.ts';
@@ -36,6 +38,7 @@ import type { ChangeOptions, OpenedProject, PlannedChange } from './opened-proje
 interface AddOptions extends ChangeOptions {
   readonly exact?: boolean;
   readonly artifactManifest?: string;
+  readonly authEnv?: string;
 }
 
 const serverPrefix = 'mcp:';
@@ -49,7 +52,9 @@ type Wish =
   | { readonly kind: 'component'; readonly reference: OciReference; readonly manifest: string }
   | { readonly kind: 'folder'; readonly path: string }
   /** An MCP server, by its command. */
-  | { readonly kind: 'server'; readonly command: string };
+  | { readonly kind: 'server'; readonly command: string }
+  /** An MCP server on the web. */
+  | { readonly kind: 'remote'; readonly from: string };
 
 /** `svc add <what>`: chooses a version, brings it, and writes it into `svc.lock` and `svc.yaml` (docs/cli.md "svc add"). */
 export function addCommand(context: CommandContext): Command {
@@ -57,12 +62,13 @@ export function addCommand(context: CommandContext): Command {
     .description('Add an artifact to svc.yaml and svc.lock, or move one to another version.')
     .argument(
       '<what>',
-      '<name>, <name>@<version>, <name>@<range>, github:<owner>/<repo>@<tag>, oci://<host>/<path>/<name>:<version>, ./<folder>, or mcp:<command>',
+      '<name>, <name>@<version>, <name>@<range>, github:<owner>/<repo>@<tag>, oci://<host>/<path>/<name>:<version>, ./<folder>, mcp:<command>, or mcp+https://<host>/<path>',
     )
     .option('--manifest <path>', 'the manifest of the project', './svc.yaml')
     .option('--registry <which>', 'the address of a registry, the name of a configured source, or local')
     .option('--exact', 'write no range: svc update leaves the version as it is')
     .option('--artifact-manifest <svc.yaml>', 'the svc.yaml to pack with a bare component from an OCI registry')
+    .option('--auth-env <name>', 'the variable with the bearer token that an MCP server on the web wants')
     .option('--allow-yanked', 'take a version that was yanked')
     .option('--accept-signer', 'record who signs an artifact now in place of the one in svc.lock')
     .option('--dry-run', 'say what would change, and change nothing')
@@ -72,18 +78,25 @@ export function addCommand(context: CommandContext): Command {
         command.error('error: --artifact-manifest is for a component that oci://… names');
       }
       const wish = parseWish(what, options);
+      if (options.authEnv !== undefined && wish.kind !== 'remote') {
+        command.error('error: --auth-env is for an MCP server that mcp+https://… names');
+      }
       await interruptible(context, async (signal) => {
         const opened = openForChange(context, options, signal);
         if (wish.kind === 'folder')
           return await (await import('./add-folder.ts')).addFolder(wish.path, opened, context);
         if (wish.kind === 'server') return await (await import('./add-server.ts')).addServer(wish.command, opened);
+        if (wish.kind === 'remote') {
+          const { planAdd } = await import('./remote-change.ts');
+          return await carryOut([await planAdd(wish.from, options.authEnv ?? null, opened)], opened);
+        }
         await carryOut(await planOf(wish, options, opened), opened);
       });
     });
 }
 
 async function planOf(
-  wish: Exclude<Wish, { kind: 'server' | 'folder' }>,
+  wish: Exclude<Wish, { kind: 'server' | 'folder' | 'remote' }>,
   options: AddOptions,
   opened: OpenedProject,
 ): Promise<readonly PlannedChange[]> {
@@ -106,6 +119,7 @@ function parseWish(what: string, { artifactManifest: manifest }: AddOptions): Wi
       ? parseOciWish(what)
       : { kind: 'component', reference: parseOciReference(what), manifest };
   }
+  if (/^mcp\+|^https?:/.test(what)) return parseRemoteWish(what);
   if (what.startsWith(serverPrefix)) return { kind: 'server', command: what.slice(serverPrefix.length) };
   if (what.startsWith('github:')) {
     const target = parseInstallTarget(what);
@@ -124,6 +138,19 @@ function parseWish(what: string, { artifactManifest: manifest }: AddOptions): Wi
   throw new Diagnostic('E-ART-008', `${JSON.stringify(what)} does not name an artifact`, {
     hint: 'write <name>, <name>@<version>, <name>@<range> such as echo@^1.2.0, github:<owner>/<repo>@<tag>, or ./<folder>',
   });
+}
+
+/** The address of a server may stand there as people paste it. */
+function parseRemoteWish(what: string): Wish {
+  const from = what.startsWith('mcp+') ? what : `mcp+${what}`;
+  if (remoteServerOf(from) !== null) return { kind: 'remote', from };
+  throw new Diagnostic(
+    'E-ART-008',
+    `${quoted(what)} does not name an MCP server on the web: it ${endpointFault(from.slice('mcp+'.length))}`,
+    {
+      hint: 'write mcp+https://<host>/<path>, without a user, a query or a fragment',
+    },
+  );
 }
 
 /** The last part of the repository is the name, and the tag the version, as `svc publish` writes them: what is fetched has to be that. */

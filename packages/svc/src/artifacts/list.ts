@@ -10,7 +10,7 @@ import { kindOfArchive } from '@svc/artifacts/store/open-stored.ts';
 import { type ArtifactRef, spell } from '@svc/artifacts/store/artifact-ref.ts';
 import type { InstalledArtifact } from '@svc/artifacts/store/installed-artifact.ts';
 import { listStored } from '@svc/artifacts/store/list-stored.ts';
-import { localPlaces } from '@svc/artifacts/store/locate.ts';
+import { localPlaces } from '@svc/artifacts/store/store-places.ts';
 import type { StorePlaces } from '@svc/artifacts/store/store-places.ts';
 import { commandWith } from '@svc/artifacts/store/lock-faults.ts';
 import { resolveEach } from '@svc/artifacts/store/resolve.ts';

@@ -2,6 +2,7 @@
 
 import { resolve } from 'node:path';
 
+import { lower } from '@svc/artifacts/grants/effective-grants.ts';
 import { declaredArtifacts } from '@svc/artifacts/manifest/declared-artifacts.ts';
 import { type ArtifactEdit, type ArtifactRow, editArtifacts } from '@svc/artifacts/manifest/edit-artifacts.ts';
 import { loadEnvironment } from '@svc/artifacts/manifest/env-file.ts';
@@ -54,6 +55,7 @@ export function openForChange(context: CommandContext, options: ChangeOptions, s
     registry: () => (registry ??= registryInUse(choice)),
     request: {
       ...places,
+      networkAllow: lower(loaded).grants.networkAllow,
       manifestPath,
       manifestFile: options.manifest,
       entriesOf: (text) => declaredArtifacts(load(text).manifest),

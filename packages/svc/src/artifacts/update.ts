@@ -3,6 +3,7 @@
 import { Command } from 'commander';
 
 import type { ArtifactEdit } from '@svc/artifacts/manifest/edit-artifacts.ts';
+import { remoteServerOf } from '@svc/artifacts/manifest/artifact-place.ts';
 import type { ArtifactEntry } from '@svc/artifacts/manifest/schema.ts';
 import { type Candidate, heldToList, noVersion } from '@svc/artifacts/store/choose-version.ts';
 import { copiesOfCandidate } from '@svc/artifacts/store/taken-copies.ts';
@@ -33,16 +34,24 @@ export function updateCommand(context: CommandContext): Command {
     .action(async (names: string[], options: UpdateOptions) => {
       await interruptible(context, async (signal) => {
         const opened = openForChange(context, options, signal);
-        const entries = entriesNamed(names, opened);
+        const named = entriesNamed(names, opened);
+        const [remote, entries] = [named.filter(isRemote), named.filter((entry) => !isRemote(entry))];
+        const servers =
+          remote.length === 0 ? [] : await (await import('./remote-change.ts')).planUpdates(remote, opened);
+        if (entries.length === 0 && remote.length > 0) return await carryOut(servers, opened);
         if (!needNoRegistry(entries, opened)) refuseUnlisted(opened, 'there is nothing to update from');
         const standings = await standingsOf(entries, opened);
         const plan = standings.flatMap((standing) => {
           const planned = planOf(standing, { isNamed: names.length > 0, isLatest: options.latest === true, opened });
           return planned === null ? [] : [planned];
         });
-        await carryOut(plan, opened);
+        await carryOut([...servers, ...plan], opened);
       });
     });
+}
+
+function isRemote({ from }: ArtifactEntry): boolean {
+  return remoteServerOf(from) !== null;
 }
 
 function entriesNamed(names: readonly string[], opened: OpenedProject): readonly ArtifactEntry[] {

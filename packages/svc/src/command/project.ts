@@ -3,12 +3,14 @@
 import { dirname, resolve } from 'node:path';
 import { arch, platform } from 'node:process';
 
+import { lower } from '@svc/artifacts/grants/effective-grants.ts';
+import { remoteServerOf } from '@svc/artifacts/manifest/artifact-place.ts';
 import { declaredArtifacts } from '@svc/artifacts/manifest/declared-artifacts.ts';
 import type { ArtifactEntry } from '@svc/artifacts/manifest/schema.ts';
 import { loadEnvironment } from '@svc/artifacts/manifest/env-file.ts';
 import { decidesInstall } from '@svc/artifacts/store/build-archive.ts';
 import { loadCapsuleManifest } from '@svc/artifacts/manifest/load.ts';
-import type { StorePlaces } from '@svc/artifacts/store/store-places.ts';
+import type { AskingServer, StorePlaces } from '@svc/artifacts/store/store-places.ts';
 import { platformOf } from '@svc/artifacts/store/artifact-ref.ts';
 import type { ArtifactSource } from '@svc/artifacts/store/installed-artifact.ts';
 import {
@@ -37,14 +39,16 @@ export interface Project extends StorePlaces {
 export function openProject(context: CommandContext, manifestPath: string): Project {
   const places = placesOf(context, manifestPath);
   const env = loadEnvironment({ directory: places.manifestDir, process: context.env, useFile: true });
-  const { manifest, warnings } = loadCapsuleManifest({
+  const loaded = loadCapsuleManifest({
     file: resolve(context.cwd, manifestPath),
     env,
     purpose: 'inspect',
     needs: decidesInstall,
   });
+  const { manifest, warnings } = loaded;
   if (warnings.length > 0) context.stderr.write(render(warnings, context));
-  return { ...places, entries: declaredArtifacts(manifest), manifestFile: manifestPath };
+  const { networkAllow } = lower(loaded).grants;
+  return { ...places, networkAllow, entries: declaredArtifacts(manifest), manifestFile: manifestPath };
 }
 
 /** What a manifest lists, for a command that goes on without one; empty where it is absent or cannot be understood. */
@@ -78,21 +82,30 @@ export function registryChoice(
 ): RegistryChoice {
   const { env, home, stderr } = context;
   const onWarning = (warning: Diagnostic): void => void stderr.write(render([warning], context));
-  return { flag, env, home, http: new HttpClient({ signal, proxyFor: (url) => proxyFor(url, env) }), onWarning };
+  const http = new HttpClient({ signal, proxyFor: (url) => proxyFor(url, env) });
+  return { flag, env, home, http, signal, onWarning };
 }
 
 /**
  * The sources of the registry in use, found out when they are first needed, or the one that an entry names with `from`. What `svc.lock` names is not
  * asked where the operator chose `local`.
  */
-export function lazySources(
-  choice: RegistryChoice,
-): (from?: string, by?: 'entry' | 'lock') => readonly ArtifactSource[] {
+export function lazySources(choice: RegistryChoice): StorePlaces['sources'] {
   let sources: readonly ArtifactSource[] | null = null;
-  return (from, by = 'entry') => {
+  return (from, by = 'entry', asking = { manifestDir: choice.home, networkAllow: [] }) => {
     if (from === undefined) return (sources ??= sourcesOf(registryInUse(choice)));
+    if (remoteServerOf(from) !== null) return remoteSources(from, asking, choice);
     return by === 'lock' && namedRegistry(choice) !== undefined ? [] : [sourceAt(from, choice)];
   };
+}
+
+async function remoteSources(
+  from: string,
+  asking: AskingServer,
+  choice: RegistryChoice,
+): Promise<readonly ArtifactSource[]> {
+  const { remoteSource } = await import('./remote-source.ts');
+  return [remoteSource(from, asking, choice)];
 }
 
 /** `E-REG-006` of a command that asks a registry where none is in use; `lacks` says what a source of another kind does not do. */

@@ -2,7 +2,8 @@
 
 import { resolve } from 'node:path';
 
-import type { FetchObserver, ArtifactSource } from '@svc/artifacts/store/installed-artifact.ts';
+import type { FetchObserver } from '@svc/artifacts/store/installed-artifact.ts';
+import type { StorePlaces } from '@svc/artifacts/store/store-places.ts';
 import { parseArtifactRef } from '@svc/artifacts/store/artifact-ref.ts';
 import { runCapsule } from '@svc/capsule/run/run-capsule.ts';
 import type { RunChanges, RunningCapsule, RunObserver, RunOutcome } from '@svc/capsule/launch/running-capsule.ts';
@@ -282,11 +283,11 @@ function exitCodeOf({ status, stoppedIdle }: RunOutcome): number {
 export function lateSources(
   context: CommandContext,
   choice: { readonly flag: string | undefined; readonly signal: AbortSignal },
-): (from?: string) => Promise<readonly ArtifactSource[]> {
-  const open = async (): Promise<(from?: string) => readonly ArtifactSource[]> => {
+): StorePlaces['sources'] {
+  const open = async (): Promise<StorePlaces['sources']> => {
     const { lazySources, registryChoice } = await import('../command/project.ts');
     return lazySources(registryChoice(context, choice));
   };
   let sources: ReturnType<typeof open> | null = null;
-  return async (from) => (await (sources ??= open()))(from);
+  return async (...asked) => await (await (sources ??= open()))(...asked);
 }

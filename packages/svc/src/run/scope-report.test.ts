@@ -109,6 +109,16 @@ Effective grants
     );
   });
 
+  it('names the MCP servers on the web, and the variables that hold what they are shown', () => {
+    const servers = [
+      { artifact: 'web', url: 'https://a.example/mcp', auth: 'WEB_TOKEN' },
+      { artifact: 'open', url: 'https://b.example/mcp', auth: null },
+    ];
+    expect(documented({ ...muchGranted, mcp_servers: servers })).toMatch(
+      /^ {2}mcp servers: +web https:\/\/a\.example\/mcp \(shown WEB_TOKEN\)\n +open https:\/\/b\.example\/mcp \(shown nothing\)\n/m,
+    );
+  });
+
   it('names the paths of the host, where there are any', () => {
     expect(documented({ ...muchGranted, host_read: ['/opt/sdk', '/srv/data'] })).toMatch(
       /^ {2}env allow: +LANG, TZ\n {2}host read: +\/opt\/sdk, \/srv\/data\n/m,

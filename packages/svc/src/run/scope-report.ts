@@ -68,6 +68,7 @@ function grantFields(scope: ScopeObject): readonly Field[] {
     ...boundHosts(scope),
     ...credentials(scope),
     ...proxied(scope),
+    ...remoteServers(scope),
     ...flags(scope, 'network'),
     ...lists(scope, (key) => key !== 'network_allow'),
     ['plan submit', [yesOrNo(scope.plan_submit)]],
@@ -116,6 +117,19 @@ function credentials({ credentials: held = [] }: ScopeObject): readonly Field[] 
 function proxied({ proxied: places = [] }: ScopeObject): readonly Field[] {
   if (places.length === 0) return [];
   return [['through a proxy', places.map(({ host, proxy }) => `${host} by ${proxy}, judged by its name`)]];
+}
+
+/** Fields for MCP servers on the web. */
+function remoteServers({ mcp_servers: servers = [] }: ScopeObject): readonly Field[] {
+  if (servers.length === 0) return [];
+  return [
+    [
+      'mcp servers',
+      servers.map(
+        ({ artifact, url, auth }) => `${artifact} ${url} (${auth === null ? 'shown nothing' : `shown ${auth}`})`,
+      ),
+    ],
+  ];
 }
 
 /** Fields for entries of artifacts that set variables. */

@@ -11,12 +11,13 @@ describe('the place that svc.lock names', () => {
     ['is asked where no registry is named', {}, [place]],
     ['is not asked with --registry local', { flag: 'local' }, []],
     ['is not asked with SVC_REGISTRY_URL=local', { env: { SVC_REGISTRY_URL: 'local' } }, []],
-  ])('%s', (_, { flag, env = {} }, asked) => {
+  ])('%s', async (_, { flag, env = {} }, asked) => {
     const home = temporaryDirectory();
-    const sources = lazySources({ flag, env, home, http: new HttpClient(), onWarning: () => {} });
-    expect(sources()).toEqual([]);
-    expect(sources(place, 'lock').map(({ name }) => name)).toEqual(asked);
+    const { signal } = new AbortController();
+    const sources = lazySources({ flag, env, home, http: new HttpClient(), signal, onWarning: () => {} });
+    expect(await sources()).toEqual([]);
+    expect((await sources(place, 'lock')).map(({ name }) => name)).toEqual(asked);
     // What the manifest names is the word of the operator, too.
-    expect(sources(place).map(({ name }) => name)).toEqual([place]);
+    expect((await sources(place)).map(({ name }) => name)).toEqual([place]);
   });
 });

@@ -24,6 +24,8 @@ export interface RegistryChoice {
   readonly env: Environment;
   readonly home: string;
   readonly http: HttpClient;
+  /** Aborted when the command is interrupted. */
+  readonly signal: AbortSignal;
   readonly onWarning: (warning: Diagnostic) => void;
 }
 
@@ -75,7 +77,7 @@ export function sourcesOf(registry: RegistryInUse): readonly ArtifactSource[] {
 /** The source that `from` of an entry names, whatever registry is in use. */
 export function sourceAt(from: string, choice: RegistryChoice): ArtifactSource {
   const place = parseArtifactPlace(from);
-  if (place === null) throw new Error('the place of an artifact was not checked');
+  if (place === null || place.kind === 'mcp') throw new Error('the place of an artifact was not checked');
   if (place.kind === 'oci') return new OciPlaceSource(place.at, ociAccessOf(choice));
   return new GithubSource(githubApiOf(`${place.owner}/${place.repo}`, choice), from, place.tag);
 }

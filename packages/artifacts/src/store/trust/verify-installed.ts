@@ -5,7 +5,7 @@ import type { ArtifactEntry } from '../../manifest/schema.ts';
 import { type ArtifactRef, spell } from '../artifact-ref.ts';
 import type { ArtifactOrigin } from '../installed-artifact.ts';
 import { listStored } from '../list-stored.ts';
-import { localPlaces } from '../locate.ts';
+import { localPlaces } from '../store-places.ts';
 import type { LocalPlace, StorePlaces } from '../store-places.ts';
 import { lockFaults } from '../lock-faults.ts';
 import type { LockedArtifact } from '../lockfile.ts';

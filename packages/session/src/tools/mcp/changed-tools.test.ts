@@ -12,7 +12,7 @@ describe('a server whose tools are others than before', () => {
 
   function changes(): Changes {
     const seen: unknown[] = [];
-    return { seen, onChange: ({ tools }, change) => void seen.push([tools.map(({ name }) => name), change]) };
+    return { seen, onChange: (live, change) => void seen.push([live?.tools.map(({ name }) => name), change]) };
   }
 
   it('causes one report, with the call that finds the change, to the holder of the list', async () => {

@@ -7,6 +7,7 @@ import { quoted } from '@svc/kit/diagnostics/printable.ts';
 import { type Digits, withDigits } from '@svc/kit/exact-json.ts';
 import { parseJsonText } from '@svc/protocol/json-text.ts';
 import { messagesIn } from './meant-messages.ts';
+import type { ServerTransport } from './server-connection.ts';
 
 const maxMessageBytes = 16 * 1024 * 1024;
 /** How many values one message may hold. A limit on bytes alone would let empty objects take fifty times their size and seconds to read. */
@@ -41,7 +42,7 @@ interface LaunchedTransportSettings {
  * requests of the server, which it refuses, or answers if they are a ping. Of notifications it gets only the one that says that the
  * list of tools has changed. A server that breaks the bounds is ended, and `fault` says of what.
  */
-export class LaunchedTransport implements Sdk.Transport {
+export class LaunchedTransport implements ServerTransport {
   onclose: Sdk.Transport['onclose'];
   onerror: Sdk.Transport['onerror'];
   onmessage: Sdk.Transport['onmessage'];
@@ -66,12 +67,10 @@ export class LaunchedTransport implements Sdk.Transport {
     this.#settings = settings;
   }
 
-  /** Whether it can answer another request. */
   get isOpen(): boolean {
     return !this.#isSilent && !this.#isClosed;
   }
 
-  /** Returns what the server did that ended the connection, as a clause after its name. It is null while the connection is open, and after a close from here. */
   get fault(): string | null {
     return this.#fault;
   }
@@ -80,7 +79,7 @@ export class LaunchedTransport implements Sdk.Transport {
   get hints(): readonly string[] {
     const [stray, strange] = [this.#straySample, this.#strangeId];
     const said = this.#stderr.text();
-    const hidden = this.#settings.hiddenIn(said, this.#settings.launched.hides);
+    const hidden = this.hiddenIn(said);
     return [
       ...this.#settings.problems,
       ...(hidden === null ? [] : [hidden]),
@@ -88,6 +87,14 @@ export class LaunchedTransport implements Sdk.Transport {
       ...(stray === null ? [] : [`lines of its standard output were no messages, the first: ${stray}`]),
       ...(said === '' ? [] : [`its last words on stderr:\n${said}`]),
     ];
+  }
+
+  takeRefused(): readonly string[] {
+    return this.#settings.launched.takeRefusedHosts?.() ?? [];
+  }
+
+  hiddenIn(words: string): string | null {
+    return this.#settings.hiddenIn(words, this.#settings.launched.hides);
   }
 
   start(): Promise<void> {
@@ -109,7 +116,6 @@ export class LaunchedTransport implements Sdk.Transport {
     return Promise.resolve();
   }
 
-  /** These arguments are sent with these digits. */
   keepDigits(args: object, digits: Digits): void {
     this.#digits.set(args, digits);
   }

@@ -8,6 +8,9 @@ export const unusable = Symbol('an answer that cannot be used');
 /** The same for an error that has no number for its code. */
 export const codeless = Symbol('an error without a code');
 
+/** The same for an error that says that an answer is lost: its message is a clause after the name of the server. */
+export const lost = Symbol('an answer that will not come');
+
 /** "Internal error" of JSON-RPC; it is not shown. */
 const unusableCode = -32603;
 
@@ -71,6 +74,11 @@ function errorIn(error: unknown): object {
   const words = [message, data, inner, innermost].find((each) => typeof each === 'string' && each.trim() !== '');
   const told = { message: words ?? 'no message' };
   return Number.isSafeInteger(code) ? { code, ...told } : { code: unusableCode, ...told, data: codeless };
+}
+
+/** The error in place of an answer that will not come. */
+export function lostError(message: string): { readonly code: number; readonly message: string; readonly data: symbol } {
+  return { code: unusableCode, message, data: lost };
 }
 
 function unusableError(message: string): object {

@@ -7,6 +7,7 @@ import { afterAll, expect, it } from 'vitest';
 
 import { FakeLauncher, FakeProcess } from '../../../../../test/support/fake-launcher.ts';
 import { LogBudget } from '@svc/kit/log-budget.ts';
+import { launchedServer } from './launched-server.ts';
 import { ToolServer } from './tool-server.ts';
 
 const listed = { tools: [{ name: 'echo', description: '', inputSchema: { type: 'object' } }], leftOut: [] };
@@ -50,13 +51,10 @@ function serverThat(method: Method, answer: object, deadlineMs = 30): ToolServer
     logs: new LogBudget(),
     cutBefore: (text: string) => text,
     version: '1',
-    endGraceMs: 5,
   };
   const clock = { monotonicMs: () => 0 };
-  return new ToolServer(
-    { ...common, clock, launcher, command: '/opt/server', args: [], env: {}, onChange: () => {} },
-    listed,
-  );
+  const place = launchedServer({ launcher, command: '/opt/server', args: [], env: {}, endGraceMs: 5 });
+  return new ToolServer({ ...common, clock, place, onChange: () => {} }, listed);
 }
 
 it.each(['initialize', 'tools/list', 'tools/call'] as const)(

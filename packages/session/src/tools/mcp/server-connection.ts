@@ -1,4 +1,4 @@
-/** One process of an MCP server, from its handshake to its end. */
+/** One connection to an MCP server, from its handshake to its end. */
 
 import { isDeepStrictEqual } from 'node:util';
 
@@ -8,11 +8,9 @@ import * as z from 'zod/mini';
 import { maxTimerMs } from '@svc/kit/units.ts';
 import { quoted, shortened } from '@svc/kit/diagnostics/printable.ts';
 import type { Digits } from '@svc/kit/exact-json.ts';
-import type { HiddenIn, LaunchedProcess } from '@svc/sandbox/launcher.ts';
 import { unusableAnswer } from './absent-values.ts';
 import { callResult, type CallResult } from './call-content.ts';
-import { LaunchedTransport } from './launched-transport.ts';
-import { codeless, unusable } from './meant-messages.ts';
+import { codeless, lost, unusable } from './meant-messages.ts';
 
 /** The whole list of a well-meant server fits in a page or two. */
 const maxPages = 64;
@@ -30,15 +28,33 @@ export type ServerAnswer<T> =
   /** What happened, as a clause after the name of the server, and what may explain it; words of the server are among them. `code` is that of its error. */
   | { readonly kind: 'failed'; readonly reason: string; readonly late: boolean; readonly code?: number };
 
+/** What carries the messages of one connection. */
+export interface ServerTransport extends Sdk.Transport {
+  /** Whether it can answer another request. */
+  readonly isOpen: boolean;
+  /** Whether the server has forgotten this client, and so has done nothing of what it was asked last. */
+  readonly isExpired?: boolean;
+  /** Returns what the server did that ended the connection, as a clause after its name. It is null while the connection is open, and after a close from here. */
+  readonly fault: string | null;
+  /** What may explain a failure, a line or more each. */
+  readonly hints: readonly string[];
+  /** These arguments are sent with these digits. */
+  keepDigits(args: object, digits: Digits): void;
+  /** A sentence for each host that was refused to its process since it was last asked. */
+  takeRefused(): readonly string[];
+  /** Returns what words of the server name that is hidden from it; null when they name nothing hidden. */
+  hiddenIn(words: string): string | null;
+}
+
+/** What the library of the protocol gives. */
+export type ProtocolSdk = typeof Sdk;
+
 interface ConnectionSettings {
-  readonly launched: LaunchedProcess;
-  readonly problems: readonly string[];
-  /** Returns what its last words name that is hidden from it; null when they name nothing hidden. */
-  readonly hiddenIn: HiddenIn;
+  readonly transportOf: (sdk: ProtocolSdk) => ServerTransport;
   /** The version of this program, as the server sees it. */
   readonly version: string;
-  readonly endGraceMs: number;
-  readonly onListChanged: () => void;
+  /** Whether the server may speak a revision without a handshake, which is asked for first. */
+  readonly asksRevision?: boolean;
 }
 
 export interface RequestLimits {
@@ -63,41 +79,44 @@ export interface CallParameters {
   readonly digits: Digits | undefined;
 }
 
-/** One process of an MCP server, from the handshake to its end. */
+/** One connection to an MCP server, from the handshake to its end. */
 export class ServerConnection {
-  readonly #sdk: typeof Sdk;
+  readonly #sdk: ProtocolSdk;
   readonly #client: Sdk.Client;
-  readonly #transport: LaunchedTransport;
-  readonly #launched: LaunchedProcess;
-  readonly #hiddenIn: HiddenIn;
+  readonly #transport: ServerTransport;
 
   /** The SDK is loaded with the first server: a capsule without one pays nothing for it. */
   static async open(settings: ConnectionSettings): Promise<ServerConnection> {
     return new ServerConnection(await import('@modelcontextprotocol/client'), settings);
   }
 
-  private constructor(sdk: typeof Sdk, settings: ConnectionSettings) {
+  private constructor(sdk: ProtocolSdk, { transportOf, version, asksRevision = false }: ConnectionSettings) {
     this.#sdk = sdk;
-    this.#launched = settings.launched;
-    this.#hiddenIn = settings.hiddenIn;
-    this.#transport = new LaunchedTransport({ ...settings, sdk });
+    this.#transport = transportOf(sdk);
+    const revision = asksRevision ? { versionNegotiation: { mode: 'auto' as const } } : {};
     // No capability is declared, so sampling, elicitation and roots are refused.
-    this.#client = new sdk.Client({ name: 'svc', version: settings.version }, { capabilities: {} });
+    this.#client = new sdk.Client({ name: 'svc', version }, { capabilities: {}, ...revision });
   }
 
   get isOpen(): boolean {
     return this.#transport.isOpen;
   }
 
+  get isExpired(): boolean {
+    return this.#transport.isExpired === true;
+  }
+
   /** A line of ours for each host that was refused to its process since it was last asked; empty without one. */
   takeRefused(): string {
-    const refused = this.#launched.takeRefusedHosts?.() ?? [];
-    return refused.map((sentence) => `\n[${sentence}]`).join('');
+    return this.#transport
+      .takeRefused()
+      .map((sentence) => `\n[${sentence}]`)
+      .join('');
   }
 
   /** A line of ours for each path that the words of a failed call name and that is hidden from its process; empty without one. */
   hiddenIn(words: string): string {
-    const told = this.#hiddenIn(words.slice(-maxExplained), this.#launched.hides)?.split('\n') ?? [];
+    const told = this.#transport.hiddenIn(words.slice(-maxExplained))?.split('\n') ?? [];
     return told.map((line) => `\n[${line}]`).join('');
   }
 
@@ -154,7 +173,7 @@ export class ServerConnection {
     return await this.#request('tools/call', { params, schema: callResult, limits });
   }
 
-  /** Ends the process. */
+  /** Ends the connection, and the process of one. */
   async close(): Promise<void> {
     await this.#transport.close();
   }
@@ -195,6 +214,8 @@ export class ServerConnection {
 
   #reasonOf(error: Error, lateAfterMs: number | null): string {
     const { fault, hints } = this.#transport;
+    if (error instanceof this.#sdk.ProtocolError && error.data === lost) return cut(error.message);
+    if (error instanceof this.#sdk.SdkHttpError) return cut(fault ?? error.message);
     if (error instanceof this.#sdk.ProtocolError) return `answered ${whatOf(error)}: ${cut(error.message)}`;
     const happened =
       fault ?? (lateAfterMs === null ? this.#unusableOf(error) : `did not answer within ${lateAfterMs / 1000} s`);

@@ -2,7 +2,6 @@
 
 import { Readable } from 'node:stream';
 
-import type { HiddenIn, Launcher } from '@svc/sandbox/launcher.ts';
 import type { Clock } from '@svc/kit/clock.ts';
 import type { Digits } from '@svc/kit/exact-json.ts';
 import type { LogBudget } from '@svc/kit/log-budget.ts';
@@ -10,7 +9,8 @@ import { captureOutput, OutputLog, type CutBefore } from '../captured-output.ts'
 import { type ToolOutcome, neverReached } from '../tool.ts';
 import { contentOf } from './call-content.ts';
 import { changeOf, checkListed, type ListedTools } from './listed-tools.ts';
-import { ServerConnection, type RequestLimits, type ServerAnswer } from './server-connection.ts';
+import { type PinnedTool, pinChange, pinnedTools } from './pinned-tools.ts';
+import type { ServerConnection, RequestLimits, ServerAnswer, ToolList } from './server-connection.ts';
 
 /** Starting a server and asking it for its tools. */
 const maxStartMs = 60_000;
@@ -22,18 +22,28 @@ const loggedBytes = 16 * 1024 * 1024;
 /** The last entry of the list of what is left out. */
 const cutList = 'what may follow the page whose cursor it gave twice';
 
+/** Where a server is, and how it is reached. */
+export interface ServerPlace {
+  /** Gets ready for a connection and opens none. */
+  prepare?(): void;
+  /** `onListChanged` is called when the server announces that its list of tools changed. */
+  connect(client: {
+    readonly version: string;
+    readonly onListChanged: () => void;
+  }): Promise<
+    | { readonly kind: 'connected'; readonly connection: ServerConnection }
+    | { readonly kind: 'refused'; readonly reason: string }
+  >;
+}
+
 export interface ToolServerSettings {
   /** The artifact whose server it is. */
   readonly name: string;
-  readonly launcher: Launcher;
-  /** The command, in the form of a `LaunchRequest`. */
-  readonly command: string;
-  readonly args: readonly string[];
-  readonly env: Readonly<Record<string, string>>;
+  readonly place: ServerPlace;
   /** `capabilities.limits.deadline` of the artifact. */
   readonly deadlineMs: number;
-  /** Returns what its last words name that is hidden from it; null when they name nothing hidden. */
-  readonly hiddenIn?: HiddenIn;
+  /** The tools as a person accepted them, where other ones are not used; null where the server may change what it lists. */
+  readonly pinned?: readonly PinnedTool[] | null;
   /** The tools that the manifest chooses; null where it offers all. */
   readonly chosen?: readonly string[] | null;
   /** Long answers are kept in its `logs/`. */
@@ -45,11 +55,9 @@ export interface ToolServerSettings {
   readonly version: string;
   readonly clock: Pick<Clock, 'monotonicMs'>;
   /** The server lists other tools than before. `change` says how they differ from those of the session; null when they no longer do. */
-  readonly onChange: (live: ListedTools, change: string | null) => void;
+  readonly onChange: (live: ListedTools | null, change: string | null) => void;
   /** Called when a server that starts has not listed its tools after five seconds and was refused a host, with a line for each. */
   readonly onWaiting?: (refused: string) => void;
-  /** How long a server may take to end by itself, and again after it was asked to; 2,000 when absent. */
-  readonly endGraceMs?: number;
 }
 
 export interface ServerCall {
@@ -61,13 +69,22 @@ export interface ServerCall {
 
 interface Running {
   readonly connection: ServerConnection;
-  listed: ListedTools;
+  /** What it lists now. */
+  live: LiveList;
+}
+
+interface LiveList {
+  readonly names: ReadonlySet<string>;
+  /** What the session may offer of it; null where that is pinned. */
+  readonly listed: ListedTools | null;
+  /** The tools whose arguments are others than those that were accepted. */
+  readonly refused: ReadonlySet<string>;
 }
 
 type Start = ServerAnswer<Running> | { readonly kind: 'refused'; readonly reason: string };
 
 /**
- * The MCP server of one artifact: one process, started when it is first needed and kept until the session ends. One that has ended, broke
+ * The MCP server of one artifact: one connection, opened when it is first needed and kept until the session ends. One that has ended, broke
  * the protocol or let a deadline pass is replaced with the next call (docs/adr/manifest-and-grants.md "MCP servers as artifacts").
  */
 export class ToolServer {
@@ -95,24 +112,31 @@ export class ToolServer {
     if (this.#offered !== null) return { kind: 'answered', value: this.#offered };
     const start = await this.#connected();
     if (start.kind !== 'answered') return start;
-    this.#offered = start.value.listed;
+    this.#offered = start.value.live.listed ?? noTools;
     return { kind: 'answered', value: this.#offered };
   }
 
   /** Rejects only with the reason of an aborted signal, or for a bug. */
-  async call({ tool, args, digits, signal }: ServerCall): Promise<ToolOutcome> {
+  async call(call: ServerCall): Promise<ToolOutcome> {
+    return await this.#call(call, true);
+  }
+
+  async #call(call: ServerCall, isFirst: boolean): Promise<ToolOutcome> {
+    const { tool, args, digits, signal } = call;
     const { name, deadlineMs } = this.#settings;
     const start = await unlessAborted(this.#connected(), signal);
     if (start.kind === 'refused') return neverReached(`the server of ${name} could not be started: ${start.reason}`);
     if (start.kind === 'failed') return failed(name, start.reason);
-    const { connection, listed } = start.value;
+    const { connection, live } = start.value;
+    if (live.refused.has(tool)) return neverReached(otherArguments(name, tool));
     const change = this.#takeChange();
-    if (!listed.tools.some((each) => each.name === tool)) {
+    if (!live.names.has(tool)) {
       return failed(name, `does not have the tool ${tool} any more${change === null ? '' : ` (${change})`}`);
     }
     const answer = await connection.call({ name: tool, arguments: args, digits }, { signal, timeoutMs: deadlineMs });
     signal.throwIfAborted();
     if (answer.kind === 'failed') {
+      if (connection.isExpired && isFirst) return await this.#call(call, false);
       if (answer.late) this.#retire(connection);
       return failed(name, `${answer.reason}${connection.takeRefused()}`);
     }
@@ -127,8 +151,7 @@ export class ToolServer {
 
   /** Gets ready for a start and starts nothing. */
   prepare(): void {
-    const { launcher, command, env } = this.#settings;
-    launcher.prepare?.({ command, env });
+    this.#settings.place.prepare?.();
   }
 
   /** Closes the server's input, and ends one that does not end by that. */
@@ -155,7 +178,7 @@ export class ToolServer {
       if (listed.late) this.#retire(running.connection);
       return listed;
     }
-    running.listed = listed.value;
+    running.live = listed.value;
     return { kind: 'answered', value: running };
   }
 
@@ -178,22 +201,14 @@ export class ToolServer {
   }
 
   async #start(): Promise<Start> {
-    const { launcher, command, args, env, version, endGraceMs = 2000, hiddenIn = () => null } = this.#settings;
+    const { place, version } = this.#settings;
     if (this.#closing.signal.aborted) return { kind: 'refused', reason: 'the session is over' };
-    const outcome = await launcher.launch({ command, args, env, stdin: 'pipe' });
-    if (outcome.kind === 'refused') return outcome;
-    const { process: launched, problems = [] } = outcome;
     const onListChanged = (): void => {
       this.#isStale = true;
     };
-    const connection = await ServerConnection.open({
-      launched,
-      problems,
-      hiddenIn,
-      version,
-      endGraceMs,
-      onListChanged,
-    });
+    const outcome = await place.connect({ version, onListChanged });
+    if (outcome.kind === 'refused') return outcome;
+    const { connection } = outcome;
     this.#connections.add(connection);
     let refused = '';
     const told = setTimeout(() => {
@@ -208,24 +223,38 @@ export class ToolServer {
       this.#retire(connection);
       return { ...listed, reason: `${listed.reason}${refused}${connection.takeRefused()}` };
     }
-    this.#running = { connection, listed: listed.value };
+    this.#running = { connection, live: listed.value };
     return { kind: 'answered', value: this.#running };
   }
 
-  async #list(connection: ServerConnection, limits: RequestLimits): Promise<ServerAnswer<ListedTools>> {
+  async #list(connection: ServerConnection, limits: RequestLimits): Promise<ServerAnswer<LiveList>> {
     this.#isStale = false;
     const answer = await connection.list(limits);
     if (answer.kind === 'failed') return answer;
-    const { tools, isCut = false, ...absent } = answer.value;
+    const { pinned = null } = this.#settings;
+    const value = pinned === null ? await this.#checked(answer.value) : this.#compared(answer.value, pinned);
+    return { kind: 'answered', value };
+  }
+
+  async #checked({ tools, isCut = false, ...absent }: ToolList): Promise<LiveList> {
     const { leftOut, ...checked } = await checkListed(tools, this.#settings.clock, this.#settings.chosen);
     const listed = { ...checked, ...absent, leftOut: isCut ? [...leftOut, cutList] : leftOut };
-    const change = this.#offered === null ? null : changeOf(this.#offered, listed);
-    if (change !== this.#change) {
-      this.#settings.onChange(listed, change);
-      this.#change = change;
-      this.#untold = change;
-    }
-    return { kind: 'answered', value: listed };
+    this.#note(listed, this.#offered === null ? null : changeOf(this.#offered, listed));
+    return { names: new Set(listed.tools.map(({ name }) => name)), listed, refused: new Set() };
+  }
+
+  #compared({ tools }: ToolList, pinned: readonly PinnedTool[]): LiveList {
+    const now = pinnedTools(tools);
+    const { refused, change } = pinChange(pinned, now);
+    this.#note(null, change);
+    return { names: new Set(now.map(({ name }) => name)), listed: null, refused };
+  }
+
+  #note(listed: ListedTools | null, change: string | null): void {
+    if (change === this.#change) return;
+    this.#settings.onChange(listed, change);
+    this.#change = change;
+    this.#untold = change;
   }
 
   #takeChange(): string | null {
@@ -260,6 +289,12 @@ export class ToolServer {
     const note = `${cutBytes} more bytes are not shown; ${kept}, out of reach of tools: ask for less at a time, where the tool can`;
     return { text: `${text}\n[${note}]`, truncated: true };
   }
+}
+
+const noTools: ListedTools = { tools: [], leftOut: [] };
+
+function otherArguments(name: string, tool: string): string {
+  return `the server of ${name} now takes other arguments for ${tool} than those that were accepted, so nothing was sent; svc update ${name} shows them`;
 }
 
 function failed(name: string, reason: string): ToolOutcome {

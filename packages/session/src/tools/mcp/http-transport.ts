@@ -1,0 +1,360 @@
+/** Speaks the Model Context Protocol with a server on the web: the transport "Streamable HTTP" of its revisions 2025-03-26 to 2026-07-28. */
+
+import type { IncomingMessage, RequestOptions } from 'node:http';
+
+import type * as Sdk from '@modelcontextprotocol/client';
+import { type Connections, responseOf } from '@svc/kit/net/connections.ts';
+import { printable, shortened } from '@svc/kit/diagnostics/printable.ts';
+import { type Digits, withDigits } from '@svc/kit/exact-json.ts';
+import { readUpTo } from '@svc/kit/files/read-up-to.ts';
+import { isNetworkError, networkReason } from '@svc/kit/net/network-reason.ts';
+import { FrameReader } from '@svc/protocol/frame-reader.ts';
+import { isJsonObject } from '@svc/protocol/json-object.ts';
+import { parseJsonText } from '@svc/protocol/json-text.ts';
+import { lostError, messagesIn } from './meant-messages.ts';
+import type { ProtocolSdk, ServerTransport } from './server-connection.ts';
+
+/** The bytes of an answer, or of all that comes with it in one stream. */
+const maxAnswerBytes = 16 * 1024 * 1024;
+/** How many values one message may hold: a limit on bytes alone would let empty objects take fifty times their size. */
+const maxMessageValues = 262_144;
+/** Messages in one stream that answer nothing. */
+const maxUnasked = 10_000;
+const maxRefusalBytes = 64 * 1024;
+const maxShownRefusal = 300;
+const maxRedirects = 3;
+const largestHead = 32 * 1024;
+/** The wait for an answer to the end of a session. */
+const farewellMs = 2000;
+
+const sessionHeader = 'mcp-session-id';
+const versionHeader = 'mcp-protocol-version';
+/** Where a request says which revision it is written in, since 2026-07-28. */
+const versionKey = 'io.modelcontextprotocol/protocolVersion';
+
+export interface HttpTransportSettings {
+  readonly url: URL;
+  /** Closed with the transport. */
+  readonly connections: Connections;
+  /** What each request shows, such as `authorization`. */
+  readonly headers: Readonly<Record<string, string>>;
+  readonly sdk: Pick<ProtocolSdk, 'SdkHttpError' | 'SdkErrorCode'>;
+  /** Called when the server announces that its list of tools changed. */
+  readonly onListChanged: () => void;
+}
+
+interface Post {
+  readonly url: URL;
+  readonly method: 'POST' | 'DELETE';
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: string;
+  readonly signal: AbortSignal;
+}
+
+/**
+ * One session with a server: each message is a request of its own, whose answer is JSON or a stream of events. A stream that ends before its answer fails
+ * the call at once, and nothing is sent twice. No stream is kept open for a server that has nothing to say.
+ */
+export class HttpTransport implements ServerTransport {
+  readonly hasPerRequestStream = true;
+  onclose: Sdk.Transport['onclose'];
+  onerror: Sdk.Transport['onerror'];
+  onmessage: Sdk.Transport['onmessage'];
+  readonly #settings: HttpTransportSettings;
+  readonly #closing = new AbortController();
+  /** Requests that have no answer yet: their methods, and what ends their streams. */
+  readonly #asked = new Map<Sdk.RequestId, { readonly method: string; readonly abort: AbortController }>();
+  readonly #digits = new WeakMap<object, Digits>();
+  #sessionId: string | null = null;
+  #version: string | null = null;
+  #hasGreeted = false;
+  #isExpired = false;
+  /** What went wrong before the server was known; afterwards each call has its own failure. */
+  #fault: string | null = null;
+
+  constructor(settings: HttpTransportSettings) {
+    this.#settings = settings;
+  }
+
+  get isExpired(): boolean {
+    return this.#isExpired;
+  }
+
+  get isOpen(): boolean {
+    return !this.#isExpired && !this.#closing.signal.aborted;
+  }
+
+  get fault(): string | null {
+    return this.#hasGreeted ? null : this.#fault;
+  }
+
+  readonly hints: readonly string[] = [];
+
+  takeRefused(): readonly string[] {
+    return [];
+  }
+
+  hiddenIn(): null {
+    return null;
+  }
+
+  keepDigits(args: object, digits: Digits): void {
+    this.#digits.set(args, digits);
+  }
+
+  setProtocolVersion(version: string): void {
+    this.#version = version;
+    this.#hasGreeted = true;
+  }
+
+  start(): Promise<void> {
+    return Promise.resolve();
+  }
+
+  /** Settles when the server has the message, and of a request when its answer has begun; the answer comes by `onmessage`. */
+  async send(message: Sdk.JSONRPCMessage, options: Sdk.TransportSendOptions = {}): Promise<void> {
+    if (!('method' in message && 'id' in message)) {
+      (await this.#exchange(message, new AbortController())).resume();
+      this.#endCanceled(message);
+      return;
+    }
+    const abort = new AbortController();
+    const onAbort = (): void => abort.abort();
+    options.requestSignal?.addEventListener('abort', onAbort, { once: true });
+    if (options.requestSignal?.aborted === true) onAbort();
+    this.#asked.set(message.id, { method: message.method, abort });
+    try {
+      const response = await this.#exchange(message, abort);
+      void this.#read(response, message.id).catch((error: unknown) => this.#lose(message.id, error));
+    } catch (error) {
+      this.#asked.delete(message.id);
+      throw error;
+    }
+  }
+
+  async close(): Promise<void> {
+    if (this.#closing.signal.aborted) return;
+    if (this.#sessionId !== null && !this.#isExpired) await this.#sayFarewell();
+    this.#closing.abort();
+    for (const { abort } of this.#asked.values()) abort.abort();
+    this.#settings.connections.close();
+    this.onclose?.();
+  }
+
+  /** A server without sessions answers 405, and one that is gone nothing. */
+  async #sayFarewell(): Promise<void> {
+    const signal = AbortSignal.timeout(farewellMs);
+    try {
+      const response = await this.#post({
+        ...this.#target(),
+        method: 'DELETE',
+        headers: this.#headersFor(null),
+        body: '',
+        signal,
+      });
+      response.destroy();
+    } catch (error) {
+      if (!signal.aborted && !isNetworkError(error) && !(error instanceof this.#settings.sdk.SdkHttpError)) throw error;
+    }
+  }
+
+  #target(): Pick<Post, 'url'> {
+    return { url: this.#settings.url };
+  }
+
+  /** The answer of the server, whose status is that of a success. */
+  async #exchange(message: Sdk.JSONRPCMessage, abort: AbortController): Promise<IncomingMessage> {
+    const onClosing = (): void => abort.abort();
+    this.#closing.signal.addEventListener('abort', onClosing, { once: true });
+    try {
+      const post = {
+        ...this.#target(),
+        method: 'POST',
+        headers: this.#headersFor(message),
+        body: this.#textOf(message),
+        signal: abort.signal,
+      } as const;
+      const response = await this.#post(post);
+      const isGreeting = 'method' in message && message.method === 'initialize';
+      if (isGreeting) this.#sessionId = headerOf(response, sessionHeader);
+      return response;
+    } catch (error) {
+      if (abort.signal.aborted) throw this.#failed('was left before it answered');
+      if (error instanceof this.#settings.sdk.SdkHttpError || !isNetworkError(error)) throw error;
+      throw this.#failed(`could not be asked: ${networkReason(error)}`);
+    } finally {
+      this.#closing.signal.removeEventListener('abort', onClosing);
+    }
+  }
+
+  #headersFor(message: Sdk.JSONRPCMessage | null): Readonly<Record<string, string>> {
+    const params = message !== null && 'params' in message ? message.params : undefined;
+    const claimed = params?._meta?.[versionKey];
+    const isModern = typeof claimed === 'string' && message !== null && 'method' in message;
+    const version = isModern ? claimed : this.#version;
+    const name = params?.['name'];
+    return {
+      accept: 'application/json, text/event-stream',
+      'accept-encoding': 'identity',
+      ...this.#settings.headers,
+      ...(message === null ? {} : { 'content-type': 'application/json' }),
+      ...(version === null ? {} : { [versionHeader]: version }),
+      ...(this.#sessionId === null || isModern ? {} : { [sessionHeader]: this.#sessionId }),
+      ...(isModern ? { 'mcp-method': message.method } : {}),
+      ...(isModern && message.method === 'tools/call' && typeof name === 'string' ? { 'mcp-name': name } : {}),
+    };
+  }
+
+  #textOf(message: Sdk.JSONRPCMessage): string {
+    const args = 'params' in message ? message.params?.['arguments'] : undefined;
+    const digits = typeof args === 'object' && args !== null ? this.#digits.get(args) : undefined;
+    if (digits === undefined) return JSON.stringify(message);
+    const places = Object.entries(digits).map(([pointer, text]) => [`/params/arguments${pointer}`, text]);
+    return withDigits(message, Object.fromEntries(places) as Digits);
+  }
+
+  async #post(post: Post, redirects = 0): Promise<IncomingMessage> {
+    const { url, method, headers, body, signal } = post;
+    const options: RequestOptions = {
+      method,
+      headers: { ...headers, 'content-length': Buffer.byteLength(body) },
+      signal,
+      maxHeaderSize: largestHead,
+    };
+    const asking = this.#settings.connections.send(url, options);
+    const arriving = responseOf(asking);
+    asking.end(body);
+    const response = await arriving;
+    const { statusCode: status = 0 } = response;
+    if (status >= 200 && status < 300) return response;
+    const { location } = response.headers;
+    if ((status === 307 || status === 308) && location !== undefined) {
+      const target = URL.canParse(location, url.href) ? new URL(location, url) : null;
+      if (target !== null && target.origin === url.origin && redirects < maxRedirects) {
+        response.destroy();
+        return await this.#post({ ...post, url: target }, redirects + 1);
+      }
+    }
+    throw await this.#refused(response, url);
+  }
+
+  /** A session that the server does not know any more is over: the next call begins another. */
+  async #refused(response: IncomingMessage, url: URL): Promise<Error> {
+    const { statusCode: status = 0, statusMessage: statusText = '', headers } = response;
+    if (status === 404 && this.#sessionId !== null) this.#isExpired = true;
+    const text = (await readUpTo(response, maxRefusalBytes).catch(() => undefined))?.toString('utf8') ?? '';
+    response.destroy();
+    const { location } = headers;
+    const where = status >= 300 && status < 400 && location !== undefined ? redirectWords(location, url) : null;
+    const said = text.trim() === '' ? '' : `: ${shownText(text)}`;
+    const happened = where ?? `answered with status ${status}${said}`;
+    const { SdkHttpError, SdkErrorCode } = this.#settings.sdk;
+    const shown = { status, statusText, text };
+    this.#fault = happened;
+    return new SdkHttpError(SdkErrorCode.ClientHttpNotImplemented, happened, shown);
+  }
+
+  #failed(happened: string): Error {
+    this.#fault = happened;
+    return new Error(happened);
+  }
+
+  /** Reads the answer to a request, and what comes before it. */
+  async #read(response: IncomingMessage, id: Sdk.RequestId): Promise<void> {
+    const type = (headerOf(response, 'content-type') ?? '').split(';', 1)[0]?.trim().toLowerCase() ?? '';
+    const encoding = headerOf(response, 'content-encoding') ?? 'identity';
+    if (encoding.toLowerCase() !== 'identity') throw this.#failed('answered in an encoding that was not asked for');
+    if (type === 'text/event-stream') await this.#readStream(response, id);
+    else if (type === 'application/json') await this.#readWhole(response);
+    else
+      throw this.#failed(
+        `answered with ${type === '' ? 'no content type' : printable(type)} where JSON or a stream of events was asked for`,
+      );
+    if (this.#asked.has(id))
+      throw this.#failed('ended its answer before the call was answered, which may have been carried out');
+  }
+
+  async #readWhole(response: IncomingMessage): Promise<void> {
+    const bytes = await readUpTo(response, maxAnswerBytes);
+    response.destroy();
+    if (bytes === undefined) throw this.#failed(tooLarge);
+    this.#take(bytes.toString('utf8'));
+  }
+
+  /** Up to the answer: some servers keep the stream open behind it. */
+  async #readStream(response: IncomingMessage, id: Sdk.RequestId): Promise<void> {
+    const reader = new FrameReader(maxAnswerBytes);
+    let bytes = 0;
+    let unasked = 0;
+    for await (const piece of response as AsyncIterable<Buffer>) {
+      bytes += piece.length;
+      if (bytes > maxAnswerBytes) throw this.#failed(tooLarge);
+      for (const { event, data } of reader.read(piece)) {
+        if (event !== 'message' || data === '') continue;
+        if (!this.#take(data)) unasked += 1;
+        if (unasked > maxUnasked) throw this.#failed(`sent more than ${maxUnasked} messages that nobody asked for`);
+      }
+      if (!this.#asked.has(id)) return;
+    }
+  }
+
+  /** Whether a message answers an open request. */
+  #take(text: string): boolean {
+    const json = parseJsonText(text.replace(/^\uFEFF/, ''), maxMessageValues);
+    if (json.kind === 'too-many') throw this.#failed(`sent a message of more than ${maxMessageValues} values`);
+    if (json.kind !== 'json') throw this.#failed(`sent what is no message: ${shownText(text)}`);
+    const open = new Map([...this.#asked].map(([id, { method }]) => [id, method]));
+    let isAnswer = false;
+    for (const message of messagesIn(json.value, open)) {
+      if (!isJsonObject(message)) continue;
+      const { id, method } = message;
+      if (method === 'notifications/tools/list_changed') this.#settings.onListChanged();
+      else if (method === undefined && (typeof id === 'string' || typeof id === 'number'))
+        isAnswer = this.#asked.delete(id) || isAnswer;
+      if (method === undefined || id !== undefined) this.onmessage?.(message as Sdk.JSONRPCMessage);
+    }
+    return isAnswer;
+  }
+
+  /** Fails a call whose answer will not come. */
+  #lose(id: Sdk.RequestId, error: unknown): void {
+    const asked = this.#asked.get(id);
+    this.#asked.delete(id);
+    if (asked === undefined || asked.abort.signal.aborted) return;
+    if (!(error instanceof Error)) throw error;
+    const happened = isNetworkError(error)
+      ? `broke off its answer, and the call may have been carried out: ${networkReason(error)}`
+      : error.message;
+    asked.abort.abort();
+    this.onmessage?.({ jsonrpc: '2.0', id, error: lostError(happened) });
+  }
+
+  /** The client that cancels a request waits for its answer no longer, and nobody reads the stream of it. */
+  #endCanceled(message: Sdk.JSONRPCMessage): void {
+    if (!('method' in message) || message.method !== 'notifications/cancelled') return;
+    const id = message.params?.['requestId'];
+    if (typeof id !== 'string' && typeof id !== 'number') return;
+    this.#asked.get(id)?.abort.abort();
+    this.#asked.delete(id);
+  }
+}
+
+const tooLarge = `sent more than ${maxAnswerBytes} bytes in one answer`;
+
+function headerOf(response: IncomingMessage, name: string): string | null {
+  return [response.headers[name] ?? null].flat()[0] ?? null;
+}
+
+/** Nobody who asked one server is led to another. */
+function redirectWords(location: string, url: URL): string {
+  const target = URL.canParse(location, url.href) ? new URL(location, url) : null;
+  const where =
+    target === null
+      ? 'an address that is none'
+      : printable(shortened(`${target.origin}${target.pathname}`, maxShownRefusal));
+  return `sends the client on to ${where}, where nothing was sent; name that address if it is meant`;
+}
+
+function shownText(text: string): string {
+  return printable(shortened(text.trim(), maxShownRefusal));
+}

@@ -1,0 +1,36 @@
+/** Starts the MCP server of an artifact as a contained process. */
+
+import type { HiddenIn, Launcher } from '@svc/sandbox/launcher.ts';
+import { LaunchedTransport } from './launched-transport.ts';
+import { ServerConnection } from './server-connection.ts';
+import type { ServerPlace } from './tool-server.ts';
+
+export interface LaunchedServer {
+  readonly launcher: Launcher;
+  /** The command, in the form of a `LaunchRequest`. */
+  readonly command: string;
+  readonly args: readonly string[];
+  readonly env: Readonly<Record<string, string>>;
+  /** Returns what its last words name that is hidden from it; null when they name nothing hidden. */
+  readonly hiddenIn?: HiddenIn;
+  /** How long a server may take to end by itself, and again after it was asked to; 2,000 when absent. */
+  readonly endGraceMs?: number;
+}
+
+/** A server that is a process of this machine, one for each connection. */
+export function launchedServer(server: LaunchedServer): ServerPlace {
+  const { launcher, command, args, env, hiddenIn = () => null, endGraceMs = 2000 } = server;
+  return {
+    prepare: () => launcher.prepare?.({ command, env }),
+    connect: async ({ version, onListChanged }) => {
+      const outcome = await launcher.launch({ command, args, env, stdin: 'pipe' });
+      if (outcome.kind === 'refused') return outcome;
+      const { process: launched, problems = [] } = outcome;
+      const connection = await ServerConnection.open({
+        version,
+        transportOf: (sdk) => new LaunchedTransport({ launched, problems, hiddenIn, endGraceMs, onListChanged, sdk }),
+      });
+      return { kind: 'connected', connection };
+    },
+  };
+}

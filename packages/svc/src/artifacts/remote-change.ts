@@ -1,0 +1,159 @@
+/** Plans how an MCP server on the web comes into a project, and how what it lists now takes the place of what it listed. */
+
+import { runtimeTools } from '@svc/artifacts/manifest/names.ts';
+import { remoteServerOf } from '@svc/artifacts/manifest/artifact-place.ts';
+import type { ArtifactEntry } from '@svc/artifacts/manifest/schema.ts';
+import { toolsFile } from '@svc/artifacts/store/inspect-content.ts';
+import { locate } from '@svc/artifacts/store/locate.ts';
+import { inspectStored } from '@svc/artifacts/store/open-stored.ts';
+import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
+import { shortened } from '@svc/kit/diagnostics/printable.ts';
+import { parseJson } from '@svc/protocol/json-object.ts';
+import { canonicalJson, type PinnedTool, pinChange, pinnedTools } from '@svc/session/tools/mcp/pinned-tools.ts';
+import { say } from '@svc/terminal/screen/shown.ts';
+import { type AskedServer, askServer, remoteSource } from '../command/remote-source.ts';
+import type { OpenedProject, PlannedChange } from './opened-project.ts';
+
+/** About so many characters are a token of a model. */
+const perToken = 4;
+const maxLine = 100;
+
+/** `svc add mcp+https://…`: asks the server, and shows what it lists. `E-ART-008` for one that the manifest lists already. */
+export async function planAdd(from: string, authEnv: string | null, opened: OpenedProject): Promise<PlannedChange> {
+  const { listed, loaded } = opened;
+  const present = listed.find((entry) => entry.from === from);
+  if (present !== undefined) {
+    throw new Diagnostic('E-ART-008', `the manifest lists that server already, as ${present.name}`, {
+      hint: `svc update ${present.name} takes the tools that it lists now`,
+    });
+  }
+  if (authEnv !== null && !/^[A-Z_][A-Z0-9_]*$/.test(authEnv)) {
+    throw new Diagnostic('E-ART-008', '--auth-env wants the name of a variable, in capitals', {
+      hint: 'put the token into that variable, or into the .env file beside the manifest',
+    });
+  }
+  const commands = loaded.manifest.capabilities.shell?.allow ?? [];
+  const taken = new Set([...listed.map((entry) => entry.name), ...commands, ...runtimeTools]);
+  const name = nameOf(remoteServerOf(from)?.hostname ?? '', taken);
+  const auth = authEnv === null ? undefined : `\${${authEnv}}`;
+  const asked = await askServer(from, { ...askingOf(opened), name, auth }, opened.choice);
+  showTools(asked, opened);
+  const { version } = asked;
+  const edit = { kind: 'add', row: { name, version, from, ...(auth === undefined ? {} : { auth }) } } as const;
+  return planned({ name, version, from, auth, before: null, edit }, opened);
+}
+
+/** `svc update`: asks the servers of these entries. One that lists the same tools as before has no change. */
+export async function planUpdates(
+  entries: readonly ArtifactEntry[],
+  opened: OpenedProject,
+): Promise<readonly PlannedChange[]> {
+  const plan: PlannedChange[] = [];
+  for (const { name, version: before, from = '', auth } of entries) {
+    const asked = await askServer(from, { ...askingOf(opened), name, auth }, opened.choice);
+    const { version } = asked;
+    if (version === before) {
+      opened.context.stderr.write(say`${name} stays at ${before}: its server lists the same tools\n`);
+      continue;
+    }
+    showDifference(name, await acceptedTools({ name, version: before }, opened), { asked, opened });
+    plan.push(planned({ name, version, from, auth, before, edit: { kind: 'change', name, version } }, opened));
+  }
+  return plan;
+}
+
+function askingOf({ request }: OpenedProject): {
+  readonly manifestDir: string;
+  readonly networkAllow: NonNullable<OpenedProject['request']['networkAllow']>;
+} {
+  return { manifestDir: request.manifestDir, networkAllow: request.networkAllow ?? [] };
+}
+
+interface Planned extends Pick<ArtifactEntry, 'name' | 'version' | 'auth'> {
+  readonly from: string;
+  readonly before: string | null;
+  readonly edit: PlannedChange['expectedEdit'];
+}
+
+function planned({ name, version, from, auth, before, edit }: Planned, opened: OpenedProject): PlannedChange {
+  const source = remoteSource(from, { ...askingOf(opened), auth }, opened.choice);
+  return {
+    name,
+    before,
+    after: version,
+    range: null,
+    candidate: null,
+    wanted: { name, version, from, auth },
+    source,
+    expectedEdit: edit,
+    edit: () => edit,
+  };
+}
+
+/** A name made of the labels of a host that distinguish it from others: `linear` of `mcp.linear.app`. */
+function nameOf(hostname: string, taken: ReadonlySet<string>): string {
+  const labels = /[a-z]/i.test(hostname) && !hostname.includes(':') ? hostname.toLowerCase().split('.') : [];
+  const telling = labels
+    .slice(0, Math.max(1, labels.length - 1))
+    .filter((label) => !/^(?:mcp|www|api|localhost)$/.test(label));
+  const plain = telling
+    .join('-')
+    .replaceAll(/[^a-z0-9-]+/g, '-')
+    .replaceAll(/^-+|-+$/g, '')
+    .slice(0, 40);
+  const name = plain === '' ? 'server' : plain;
+  if (!taken.has(name)) return name;
+  for (let number = 2; ; number += 1) if (!taken.has(`${name}-${number}`)) return `${name}-${number}`;
+}
+
+/** The tools of a version that is on this machine; null where it is not. */
+async function acceptedTools(
+  ref: { readonly name: string; readonly version: string },
+  { request }: OpenedProject,
+): Promise<readonly PinnedTool[] | null> {
+  try {
+    const location = await locate(ref, { ...request, sources: () => [] });
+    const { artifact } = await inspectStored(location, '');
+    const tools = artifact === null ? null : parseJson((await artifact.read(toolsFile)).toString('utf8'));
+    return Array.isArray(tools) ? pinnedTools(tools as readonly unknown[]) : null;
+  } catch (error) {
+    // Nothing of it is here to compare with.
+    if (error instanceof Diagnostic) return null;
+    throw error;
+  }
+}
+
+function showTools({ url, tools }: AskedServer, { context }: OpenedProject): void {
+  const tokens = Math.ceil(canonicalJson(tools).length / perToken);
+  context.stderr.write(say`${url.href} lists ${tools.length} tools, about ${tokens} tokens with each turn:\n`);
+  for (const tool of tools) context.stderr.write(say`  ${lineOf(tool)}\n`);
+}
+
+function showDifference(
+  name: string,
+  accepted: readonly PinnedTool[] | null,
+  { asked, opened }: { readonly asked: AskedServer; readonly opened: OpenedProject },
+): void {
+  if (accepted === null) return showTools(asked, opened);
+  const { stderr } = opened.context;
+  const { change } = pinChange(accepted, asked.tools);
+  stderr.write(say`${name} lists other tools: ${change ?? 'in another form'}\n`);
+  const [before, now] = [
+    new Map(accepted.map((tool) => [tool.name, tool])),
+    new Map(asked.tools.map((tool) => [tool.name, tool])),
+  ];
+  for (const tool of accepted) {
+    const other = now.get(tool.name);
+    if (other === undefined || canonicalJson(other) !== canonicalJson(tool)) stderr.write(say`- ${lineOf(tool)}\n`);
+    if (other !== undefined && canonicalJson(other) !== canonicalJson(tool)) stderr.write(say`+ ${lineOf(other)}\n`);
+  }
+  for (const tool of asked.tools) if (!before.has(tool.name)) stderr.write(say`+ ${lineOf(tool)}\n`);
+}
+
+/** Its name, its arguments and the beginning of what it says of itself, as text of a stranger. */
+function lineOf({ name, description, inputSchema }: PinnedTool): string {
+  const { properties } = inputSchema;
+  const args = typeof properties === 'object' && properties !== null ? Object.keys(properties) : [];
+  const [first = ''] = description.trim().split('\n', 1);
+  return `${shortened(name, maxLine)}(${shortened(args.join(', '), maxLine)}) ${shortened(first, maxLine)}`.trimEnd();
+}
