@@ -382,7 +382,7 @@ describe.skipIf(skipped)('svc chat (skipped without python3)', () => {
     chat.type('/save answer.md\r');
     await chat.shows(/^error\[E-IO-001\]/);
     chat.type('/grants\r');
-    await chat.shows(/^ {2}shell_allow: sh$/);
+    await chat.shows(/^ {2}shell allow: +sh$/);
     chat.type('/shwo\r');
     await chat.shows(/^there is no command \/shwo; did you mean \/show\?$/);
     chat.type('/sa\t');

@@ -2,6 +2,7 @@
 
 import { join, resolve } from 'node:path';
 
+import type { ScopeObject } from '@svc/artifacts/grants/scope-object.ts';
 import { ioFault } from '@svc/kit/files/io-fault.ts';
 import { readSmallText } from '@svc/kit/files/read-text.ts';
 import { writeNewFileSync } from '@svc/kit/files/replace-file.ts';
@@ -65,7 +66,7 @@ const commands: Readonly<Record<string, SlashCommand>> = {
   show: { usage: '/show [n]', help: 'what a call gave: the last one, or number n', run: showResult },
   diff: { usage: '/diff [n]', help: 'the whole change that a call made to a file', run: showChange },
   files: { usage: '/files', help: 'the files that the capsule shares, and where its folder is', run: listFiles },
-  grants: { usage: '/grants', help: 'what the capsule may touch', run: listGrants },
+  grants: { usage: '/grants', help: 'what the capsule may do, as --explain-scope says it', run: listGrants },
   tokens: {
     usage: '/tokens',
     help: 'tokens of the session so far, and how full the context of the model is',
@@ -148,17 +149,17 @@ function listTasks(_rest: string, { chat, context, record }: CommandScope): void
     chat.say(say`  ${task.slice(-8)}  ${state.padEnd(14)}  ${inertLine(text ?? '', previewCharacters)}\n`);
 }
 
-function listGrants(_rest: string, { chat, context, record }: CommandScope): void {
+async function listGrants(_rest: string, { chat, context, record }: CommandScope): Promise<void> {
   const grants = record === null ? null : grantsOfRunning(record, resolve(context.cwd, '.svc', 'sessions'));
   if (grants === null) return chat.say(say`what that capsule was granted is not known here\n`);
-  for (const [name, value] of Object.entries(grants)) chat.say(say`  ${name}: ${shownGrant(value)}\n`);
-}
-
-function shownGrant(value: unknown): string {
-  if (!Array.isArray(value)) return typeof value === 'string' ? value : JSON.stringify(value);
-  return value.length === 0
-    ? 'none'
-    : value.map((each) => (typeof each === 'string' ? each : JSON.stringify(each))).join(', ');
+  const { renderScopeReport } = await import('../run/scope-report.ts');
+  try {
+    chat.say(sayLines(renderScopeReport(grants as unknown as ScopeObject)));
+  } catch (error) {
+    // Commands may have written the trace, and then it need not have the shape.
+    if (!(error instanceof TypeError)) throw error;
+    chat.say(say`! the trace does not say what that capsule was granted in a form that svc knows\n`);
+  }
 }
 
 async function cancelTask(rest: string, { chat, context, record }: CommandScope): Promise<void> {

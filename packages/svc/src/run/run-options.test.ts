@@ -62,6 +62,7 @@ describe('the plain lines of svc run', () => {
   it.each([
     ['an option that it does not know', ['--jsn']],
     ['what only the parser knows', ['-v']],
+    ['a manifest that may be a folder', ['--manifest', '.']],
     ['an option without its value', ['--manifest']],
     ['a value that looks like an option', ['--manifest', '--json']],
     ['a value in the word of its option', ['--manifest=x']],

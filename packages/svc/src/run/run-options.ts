@@ -56,7 +56,8 @@ const flags: Readonly<Record<string, Partial<RunOptions>>> = {
 
 /** What an option says with a value; undefined for one that the parser refuses. */
 const withValue: Readonly<Record<string, (value: string) => Partial<RunOptions> | undefined>> = {
-  '--manifest': (manifest) => ({ manifest }),
+  // A folder stands for the manifest in it: the parser looks.
+  '--manifest': (manifest) => (/\.ya?ml$/.test(manifest) ? { manifest } : undefined),
   '--task': (task) => ({ task }),
   '--workdir': (workdir) => ({ workdir }),
   '--project': (project) => (isGiven(project) ? { project } : undefined),
