@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process';
-import { existsSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
+import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 
 import { describe, expect, it } from 'vitest';
@@ -188,6 +188,80 @@ describe.each(asOneself)('a tool with a part of the workdir, in $name', (setup) 
       capabilities: `project: { path: . }\n${commands}`,
     });
     expect((await capsule.result('open')).text).not.toContain('total');
+  });
+});
+
+/** Says where it starts, and what it reads and makes there. */
+const looks = `#!/bin/bash
+of() { cat "$1" 2> /dev/null || echo -; }
+made() { (echo x > "$1") 2> /dev/null && echo made || echo -; }
+said="in \${PWD##*/}: $(of src/cart.js), $(of .env)$(of src/.env.local)$(of keys.txt)$(of svc.yaml), $(made src/by-NAME)"
+`;
+const nativeTool = (name: string): Record<string, string> => ({
+  [`tools/${name}/svc.yaml`]: `name: ${name}\nversion: 1.0.0\nruntime: tool\nimplementation: native\n`,
+  [`tools/${name}/bin/${name}`]: `${looks.replace('NAME', name)}cat > /dev/null
+printf '{"status":"passed","content":"%s"}' "$said"
+`,
+});
+const mcpServer = {
+  'tools/server/svc.yaml':
+    'name: server\nversion: 1.0.0\nruntime: tool\nimplementation: mcp\ncommand: [bash, ./server.sh]\n',
+  'tools/server/server.sh': `${looks.replace('NAME', 'server')}
+while read -r line; do
+  id=\${line##*'"id":'}; id=\${id%%[^0-9]*}
+  case $line in
+    *'"initialize"'*) echo '{"jsonrpc":"2.0","id":'$id',"result":{"protocolVersion":"2025-06-18","capabilities":{"tools":{}},"serverInfo":{"name":"s","version":"1"}}}' ;;
+    *'"tools/list"'*) echo '{"jsonrpc":"2.0","id":'$id',"result":{"tools":[{"name":"look","inputSchema":{"type":"object"}}]}}' ;;
+    *'"tools/call"'*) echo '{"jsonrpc":"2.0","id":'$id',"result":{"content":[{"type":"text","text":"'"$said"'"}]}}' ;;
+  esac
+done
+`,
+};
+
+describe.each(
+  [...sealed.slice(-1), ...scoped.slice(-1)].flatMap((setup) =>
+    (setup.class === 'sealed' ? [false, true] : [false]).map((write) => [write, setup.name, setup] as const),
+  ),
+)('programs of artifacts with a folder, write: %s, in %s', (write, _, setup) => {
+  const narrowed = { reader: '{ filesystem: { read_only: true } }', apart: '{ filesystem: { scope: out } }' };
+  const natives = ['whole', 'reader', 'apart'];
+  const entries = [...natives, 'server'].map((name) => {
+    const asked = Object.hasOwn(narrowed, name) ? `, capabilities: ${narrowed[name as keyof typeof narrowed]}` : '';
+    return `  - { name: ${name}, version: 1.0.0, source: ./tools/${name}${asked} }\n`;
+  });
+  const capsule = useCapsule(setup, {
+    manifest: `artifacts:\n${entries.join('')}`,
+    files: {
+      ...files,
+      ...Object.fromEntries(natives.flatMap((name) => Object.entries(nativeTool(name)))),
+      ...mcpServer,
+    },
+    calls: [...natives, 'server__look'].map((tool) => ({ id: tool, tool, input: {} })),
+    capabilities: `project: { path: ., write: ${write}, mask: [keys.txt] }\nshell: { allow: [bash, cat] }`,
+    prepare: ({ folder }) => {
+      for (const name of natives) chmodSync(join(folder, 'tools', name, 'bin', name), 0o755);
+      return {};
+    },
+  });
+
+  const shown = (made: string): RegExp => new RegExp(`in \\S+: total = 90, ----, ${made}`);
+
+  it.for([
+    ['whole', write ? 'made' : '-'],
+    ['reader', '-'],
+    ['server__look', write ? 'made' : '-'],
+  ] as const)('show %s what is not masked, and let it make %s', async ([tool, made], context) => {
+    expect((await capsule(context).result(tool)).text.replaceAll(/-\n/g, '-')).toMatch(shown(made));
+  });
+
+  it('show nothing of it to one that is narrowed to a part of the workdir', async (context) => {
+    expect((await capsule(context).result('apart')).text).not.toContain('total');
+  });
+
+  it('leave in it what they may, and no more', async (context) => {
+    await capsule(context).stream.untilClosed();
+    const made = readdirSync(join(capsule(context).workspace.folder, 'src')).filter((name) => name.startsWith('by-'));
+    expect(made.toSorted()).toEqual(write ? ['by-server', 'by-whole'] : []);
   });
 });
 

@@ -1,14 +1,20 @@
 import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { describe, expect, it } from 'vitest';
+import { fileURLToPath } from 'node:url';
+import { describe, expect, it, onTestFinished } from 'vitest';
+
+import { Client } from '@modelcontextprotocol/client';
+import { StdioClientTransport } from '@modelcontextprotocol/client/stdio';
 
 import { useCapsules } from '../support/capsule-folders.ts';
 import { runsCommand } from '../support/script-capsule.ts';
 import { svc } from '../support/svc-process.ts';
+import { hasPseudoTerminals, TerminalProcess } from '../support/terminal-process.ts';
 import { ViewProcess } from '../support/view-process.ts';
 import type { Workspace } from '../support/workspace.ts';
 
 const capsule = useCapsules();
+const program = fileURLToPath(new URL('../../bin/svc.cjs', import.meta.url));
 const isRoot = process.getuid?.() === 0;
 const somebody = 1000;
 
@@ -111,6 +117,42 @@ describe('svc run --project', () => {
     const trace = readFileSync(join(workspace.folder, '.svc/sessions', id, 'trace.jsonl'), 'utf8');
     expect(trace).toMatch(/"event_type":"shell".*"exit_code":0/);
     expect(trace).toContain(`"project_folder":{"path":"${folder}","writable":false,"masked":[]}`);
+  });
+
+  it.skipIf(!hasPseudoTerminals())('has a chat and a server of tasks take the folder too (needs python3)', async () => {
+    const staysUp = 'lifecycle: { task_acceptance: queue, after_task: sleep }\n';
+    const workspace = capsule({ manifest: `${manifest}${staysUp}`, script: runsCommand('cat note') });
+    const folder = join(workspace.folder, '..', 'shop');
+    mkdirSync(folder);
+    writeFileSync(join(folder, 'note'), 'of the shop\n');
+    const chat = new TerminalProcess(workspace, ['chat', '--trust', '--no-history', '--project', '../shop']);
+    onTestFinished(() => void chat.child.kill('SIGKILL'));
+    await chat.shows(/^>$/);
+    chat.type('look\r');
+    await chat.shows(/of the shop/);
+    chat.type('\u0004');
+    await chat.shows(/^ {2}s stop {3}k keep it running/);
+    chat.type('s');
+    expect(await chat.ended).toBe(0);
+    const client = new Client({ name: 'test', version: '1' });
+    const env = { PATH: process.env['PATH'] ?? '', HOME: workspace.home, SVC_CONTAINMENT_CEILING: 'advisory' };
+    const args = [program, 'serve', 'mcp', '--project', '../shop'];
+    await client.connect(
+      new StdioClientTransport({ command: process.execPath, args, cwd: workspace.folder, env, stderr: 'ignore' }),
+    );
+    onTestFinished(() => client.close());
+    const { structuredContent } = await client.callTool({ name: 'demo', arguments: { task: 'look' } });
+    expect(structuredContent).toMatchObject({ state: 'completed' });
+    await client.close();
+    expect(readdirSync(folder)).toEqual(['note']);
+    const traces = readdirSync(join(workspace.folder, '.svc/sessions')).map((id) =>
+      readFileSync(join(workspace.folder, '.svc/sessions', id, 'trace.jsonl'), 'utf8'),
+    );
+    expect(traces).toHaveLength(2);
+    for (const trace of traces) {
+      expect(trace).toContain(`"project_folder":{"path":"${folder}","writable":false,"masked":[]}`);
+      expect(trace).toMatch(/"event_type":"shell".*"exit_code":0/);
+    }
   });
 
   it('keeps nothing in a folder that holds the manifest', async () => {

@@ -78,9 +78,11 @@ async function opened(question: GrantQuestion): Promise<GrantedFolder> {
   const unset = Object.entries(git?.identity ?? {}).filter(
     ([name]) => grants.envAllow.includes(name) && env[name] === undefined,
   );
+  const isOfManifest = grant.path !== null && (named === undefined || named.isOpen === true);
+  const holdsRoot = named?.isOpen === true && isBeneath(path, realPath(source.root));
   return {
     project,
-    source: grant.path === null || named !== undefined ? source : keptOutside(source, home),
+    source: isOfManifest || holdsRoot ? keptOutside(source, home) : source,
     env: unset.length === 0 ? env : { ...env, ...Object.fromEntries(unset) },
     refusals: [],
     warnings: [...masks.absent.map((mask) => absentMask(mask, loaded)), ...(git?.warnings ?? [])],
@@ -108,7 +110,8 @@ function folderOf(grant: ProjectGrant, { request, source, loaded }: GrantQuestio
       hint: 'leave --workdir out',
     });
   }
-  if (named === undefined) {
+  const isOpen = named?.isOpen === true;
+  if (named === undefined || (isOpen && grant.path !== null && published === null)) {
     if (grant.path === null || published !== null) throw notNamed(grant, loaded, published !== null);
     const base = source.manifestDirectory;
     const folder = existingFolder(join(base, grant.path), loaded, 'path');
@@ -116,6 +119,13 @@ function folderOf(grant: ProjectGrant, { request, source, loaded }: GrantQuestio
       const problem = `${JSON.stringify(grant.path)} leads out of the folder of the manifest, to ${JSON.stringify(folder)}`;
       throw refused(loaded, ['path'], problem, {
         hint: 'name a folder below; --project names any other, without path',
+      });
+    }
+    const open = named === undefined ? folder : realPath(named.path);
+    if (!isBeneath(folder, open) && !isBeneath(open, folder)) {
+      const problem = `names ${JSON.stringify(folder)}, and ${JSON.stringify(open)} is open in the editor`;
+      throw refused(loaded, ['path'], problem, {
+        hint: 'open that folder, or take path out of the manifest: the folder is the one that is open then',
       });
     }
     return folder;

@@ -5,6 +5,7 @@ import { dirname, join, resolve } from 'node:path';
 import { release, tmpdir } from 'node:os';
 import { arch, getuid, platform } from 'node:process';
 
+import type { EffectiveGrants } from '@svc/artifacts/grants/effective-grants.ts';
 import type { Archive } from '@svc/artifacts/store/archive.ts';
 import { locate } from '@svc/artifacts/store/locate.ts';
 import type { StorePlaces } from '@svc/artifacts/store/store-places.ts';
@@ -252,4 +253,14 @@ function parseSpawnerHandle(text: string | undefined): SpawnerHandle | null {
   throw new Diagnostic('E-RUN-020', `SVC_SPAWNER cannot be read as a spawner handle: ${decoded.problem}`, {
     hint: 'a parent capsule sets it for its child; unset it to run this capsule by hand',
   });
+}
+
+/** The request with the folder that an editor has opened as what the manifest makes of it. */
+export function placedRequest<Request extends Pick<RunRequest, 'openFolder' | 'project' | 'workdir'>>(
+  request: Request,
+  { project }: Pick<EffectiveGrants, 'project'>,
+): Request {
+  const { openFolder: path } = request;
+  if (path === undefined) return request;
+  return project === null ? { ...request, workdir: path } : { ...request, project: { path, isOpen: true } };
 }

@@ -37,6 +37,8 @@ export interface RunRequest {
   readonly adhoc?: AdhocCapsule;
   /** The folder of `capabilities.project`, where the manifest does not name it. */
   readonly project?: NamedProject;
+  /** The folder that an editor has opened, absolute: that of `capabilities.project` where the manifest has it, else the workdir. `placedRequest` says which. */
+  readonly openFolder?: string;
   /** The accessible workdir itself; null makes a fresh one named by the session. */
   readonly workdir: string | null;
   /** Whether a session may change what git runs in a named workdir. */
@@ -102,6 +104,8 @@ export interface NamedProject {
   readonly path: string;
   /** What the capsule that delegates has of it: a child has no more. Absent for `--project`. */
   readonly ofParent?: { readonly write: boolean; readonly mask: readonly string[] };
+  /** Whether it is open in an editor: a folder that the manifest names is in it then, or around it. */
+  readonly isOpen?: true;
 }
 
 /** The part of the workdir that a component sees. */
@@ -163,6 +167,10 @@ export interface RunningCapsule {
   readonly version: string;
   /** The accessible workdir, absolute. */
   readonly workdir: string;
+  /** Where its sessions are kept, absolute. */
+  readonly state: string;
+  /** What it sees as `project/`, absolute; null without one. */
+  readonly project: string | null;
   /** The artifact for `transport: http`, the command for `transport: process`. */
   readonly driver: string;
   readonly model: string;

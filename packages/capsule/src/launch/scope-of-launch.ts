@@ -3,7 +3,7 @@
 import { join } from 'node:path';
 
 import { lower, type EffectiveGrants } from '@svc/artifacts/grants/effective-grants.ts';
-import { encodeScope, type ContainmentReport, type ScopeObject } from '@svc/artifacts/grants/scope-object.ts';
+import { encodeScope, type ScopeObject } from '@svc/artifacts/grants/scope-object.ts';
 import type { WorkspaceConfig } from '@svc/artifacts/manifest/config.ts';
 import type { CaptureLevel } from '@svc/artifacts/manifest/capture-levels.ts';
 import { loadEnvironment } from '@svc/artifacts/manifest/env-file.ts';
@@ -18,17 +18,18 @@ import type { Secret } from '@svc/kit/diagnostics/secret.ts';
 import { type Environment, namesNetwork } from '@svc/kit/environment.ts';
 import { readTextBeneath } from '@svc/kit/files/read-beneath.ts';
 import { readSmallText } from '@svc/kit/files/read-text.ts';
-import type { ContainmentClass } from '@svc/protocol/containment-class.ts';
 import type { Containment } from '@svc/sandbox/containment.ts';
-import { effectiveFloor, floorRefusal, parseCeiling, underCeiling } from '@svc/sandbox/floor.ts';
+import { effectiveFloor, parseCeiling } from '@svc/sandbox/floor.ts';
 import { hostContainment, type HostFacts } from '@svc/sandbox/host-containment.ts';
 import type { LimitHold } from '@svc/sandbox/limits/held-limits.ts';
+import { answerFloor, type FloorQuestion } from './answer-floor.ts';
 import { absentCommands, unavailableParts } from './launch-warnings.ts';
 import {
   findCapsule,
   type CapsuleSource,
   hostFacts,
   keptElsewhere,
+  placedRequest,
   delegationOfLaunch,
   type LaunchDelegation,
 } from './launch-host.ts';
@@ -48,6 +49,7 @@ export type ScopeRequest = Pick<
   | 'readEnvFile'
   | 'floor'
   | 'project'
+  | 'openFolder'
   | 'workdir'
   | 'writesGit'
   | 'cwd'
@@ -89,20 +91,21 @@ export interface LaunchScope {
  * cannot be determined: a manifest or configuration that is not readable or not valid.
  */
 export async function scopeOfLaunch(
-  request: ScopeRequest,
+  asked: ScopeRequest,
   places: Omit<StorePlaces, 'manifestDir'>,
 ): Promise<LaunchScope> {
   // The operator's own, so never out of the `.env` of a workspace.
-  const ceiling = parseCeiling(request.env['SVC_CONTAINMENT_CEILING']);
-  const facts = hostFacts({ home: request.home, packageRoot: places.packageRoot, ceiling });
-  const found = await findHeldCapsule(request, { ...places, manifestDir: request.cwd }, facts);
-  const ownEnv = loadEnvironment({ directory: found.root, process: request.env, useFile: request.readEnvFile });
+  const ceiling = parseCeiling(asked.env['SVC_CONTAINMENT_CEILING']);
+  const facts = hostFacts({ home: asked.home, packageRoot: places.packageRoot, ceiling });
+  const found = await findHeldCapsule(asked, { ...places, manifestDir: asked.cwd }, facts);
+  const ownEnv = loadEnvironment({ directory: found.root, process: asked.env, useFile: asked.readEnvFile });
   const keeper =
-    request.build === undefined ? null : { directory: facts.cacheDirectory, uid: facts.uid, build: request.build };
-  const text = request.adhoc?.text ?? request.manifestText;
+    asked.build === undefined ? null : { directory: facts.cacheDirectory, uid: facts.uid, build: asked.build };
+  const text = asked.adhoc?.text ?? asked.manifestText;
   const { loaded, missing } = await loadManifest(found.manifestFile, { env: ownEnv, keeper, text });
   const workspace = await workspaceConfig({ directory: found.root, env: ownEnv });
   const { grants, warnings } = lower(loaded);
+  const request = placedRequest(asked, grants);
   const containment = await hostContainment(facts);
   const folder = await folderOf(request, {
     found,
@@ -113,9 +116,12 @@ export async function scopeOfLaunch(
     packageRoot: places.packageRoot,
   });
   const { project, source, env } = folder;
-  const manifest = grants.containmentFloor ?? undefined;
   const { report, refusal } = answerFloor({
-    declared: effectiveFloor({ manifest, workspace: workspace.containment, flag: request.floor }),
+    declared: effectiveFloor({
+      manifest: grants.containmentFloor ?? undefined,
+      workspace: workspace.containment,
+      flag: request.floor,
+    }),
     containment,
     ceiling,
   });
@@ -201,8 +207,15 @@ async function folderOf(request: ScopeRequest, question: FolderQuestion): Promis
   const isAsked = grants.project !== null || (request.project !== undefined && request.project.ofParent === undefined);
   if (given !== null || !isAsked) return { project: given, source, env, refusals: [], warnings: [] };
   const { grantedFolder } = await import('./granted-folder.ts');
-  const { achieved } = containment;
-  return await grantedFolder({ ...facts, request, source, grants, achieved, env, isReport: request.isReport === true });
+  return await grantedFolder({
+    ...facts,
+    request,
+    source,
+    grants,
+    achieved: containment.achieved,
+    env,
+    isReport: request.isReport === true,
+  });
 }
 
 async function unheldParts(
@@ -373,28 +386,4 @@ function unlessInvalid(read: () => LoadedManifest): LoadedManifest | null {
     if (error instanceof DiagnosticList) return null;
     throw error;
   }
-}
-
-interface FloorQuestion {
-  /** The strongest of all floors. */
-  readonly declared: ContainmentClass;
-  readonly containment: Containment;
-  /** The strongest class that is to be used. */
-  readonly ceiling: ContainmentClass;
-}
-
-interface FloorAnswer {
-  readonly report: ContainmentReport;
-  /** `E-CAP-003` when what is achieved stays below what is declared. */
-  readonly refusal: Diagnostic | null;
-}
-
-/** Holds what the host achieves, under the ceiling, to what is declared (D1 "Command line" 1 and 2). */
-export function answerFloor({ declared, containment, ceiling }: FloorQuestion): FloorAnswer {
-  const { mechanism, usernsGrant } = containment;
-  const achieved = underCeiling(containment.achieved, ceiling);
-  const isLowered = achieved !== containment.achieved;
-  const reason = isLowered ? `SVC_CONTAINMENT_CEILING is ${ceiling}` : (containment.reason ?? '');
-  const refusal = floorRefusal(declared, { achieved, mechanism, reason });
-  return { report: { declared, achieved, floorMet: refusal === null, mechanism, usernsGrant }, refusal };
 }

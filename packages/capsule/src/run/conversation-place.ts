@@ -145,18 +145,18 @@ export async function openConversations(
 ): Promise<KeptThreads> {
   const { request, launch, sessionId } = asked;
   const before = beforeOf(asked);
-  if (request.workdir === null) {
+  const { thread } = request.changes ?? {};
+  const { source } = launch;
+  // An editor goes on with its threads in the folder that is open in it.
+  const folder = request.workdir === null ? request.openFolder : workdir;
+  if (folder === undefined) {
     const { continuedConversations, threadedConversations } = await import('@svc/session/loop/conversations.ts');
     const conversations = before === null ? threadedConversations() : continuedConversations(new Map([before]));
     return { conversations, close: () => {} };
   }
   const { KeptConversations } = await import('@svc/session/loop/kept-conversations.ts');
   const { name: capsule } = launch.loaded.manifest;
-  const { root } = launch.source;
-  const place = openConversationPlace(
-    { root, capsule, workdir, thread: request.changes?.thread, sessionId },
-    systemClock,
-  );
+  const place = openConversationPlace({ root: source.state, capsule, workdir: folder, thread, sessionId }, systemClock);
   const redact = (text: string): string => launch.redactor.redact(text);
   try {
     const conversations = new KeptConversations({ directory: place.directory, redact });

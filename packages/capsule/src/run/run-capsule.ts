@@ -28,6 +28,7 @@ import type { RefereeMembership } from '../launch/referee-membership.ts';
 import type { EndedSession } from './report-to-spawner.ts';
 import { listRunning } from '@svc/record/sessions/running-record.ts';
 import { trappedBy } from './session-record.ts';
+import { placedRequest } from '../launch/launch-host.ts';
 import type { RunningCapsule, RunObserver, RunOutcome, RunRequest, Steering } from '../launch/running-capsule.ts';
 
 /** Answers and streams that are open at the end have a quarter of the time that a stop may take to go out (docs/cli.md "svc run"). */
@@ -37,10 +38,11 @@ const partOfStop = 1 / 4;
  * `svc run`: prepares, binds the port, opens the session, runs it to its end and closes everything
  * (D1 "What the service does"). A launch that fails rejects with its Diagnostics; the observer has heard no more than warnings.
  */
-export async function runCapsule(request: RunRequest, observer: RunObserver): Promise<RunOutcome> {
+export async function runCapsule(asked: RunRequest, observer: RunObserver): Promise<RunOutcome> {
   const onWarning = observer.onWarning.bind(observer);
-  const sessionId = request.sessionId ?? mintSessionId(systemClock);
-  const scoped = await scopeLaunch(request, onWarning);
+  const sessionId = asked.sessionId ?? mintSessionId(systemClock);
+  const scoped = await scopeLaunch(asked, onWarning);
+  const request = placedRequest(asked, scoped.grants);
   const membership = await membershipOf(request, scoped, sessionId);
   let ended: EndedSession | null = null;
   try {
@@ -265,6 +267,8 @@ function runningCapsule(
     name,
     version,
     workdir: open.directories.workdir,
+    state: launch.source.state,
+    project: projectOf(launch),
     driver: open.driver,
     model: inference.model,
     hasTask: launch.initialTask !== null,
@@ -272,6 +276,11 @@ function runningCapsule(
     launch,
     changes: () => launch.project?.changes() ?? null,
   };
+}
+
+function projectOf({ project }: PreparedLaunch): string | null {
+  const folder = project?.scope.project_folder;
+  return folder === undefined || folder.is_workdir === true ? null : folder.path;
 }
 
 function steeringOf({ session: { board, activity } }: OpenSession, { redactor }: PreparedLaunch): Steering {

@@ -12,7 +12,7 @@ const files: CollectedFiles = {
 
 describe('programs that lie in the workdir', () => {
   it('get no right from a list, and the operator gets a warning', () => {
-    expect(withoutAgentsPrograms(files, { places: ['/work'], workdirExec: false })).toEqual({
+    expect(withoutAgentsPrograms(files, { places: ['/work'], closed: [], workdirExec: false })).toEqual({
       read: ['/lib/libc.so.6'],
       execute: ['/usr/bin/git', '/workshop/bin/saw'],
       links: files.links,
@@ -24,17 +24,22 @@ describe('programs that lie in the workdir', () => {
   });
 
   it('have those of the workdir where it may be executed', () => {
-    const left = withoutAgentsPrograms(files, { places: ['/work'], workdirExec: true });
+    const left = withoutAgentsPrograms(files, { places: ['/work'], closed: [], workdirExec: true });
     expect(left.execute).toEqual(['/usr/bin/git', '/workshop/bin/saw']);
     expect(left.problems).toEqual(['a known problem']);
   });
 
+  it('keep their rights where nothing of the folder around can be written', () => {
+    const left = withoutAgentsPrograms(files, { places: ['/work'], closed: ['/work/bin'], workdirExec: false });
+    expect(left).toEqual({ ...files, read: ['/lib/libc.so.6'] });
+  });
+
   it('include those of every other place that may be written', () => {
-    const left = withoutAgentsPrograms(files, { places: ['/work', '/workshop'], workdirExec: true });
+    const left = withoutAgentsPrograms(files, { places: ['/work', '/workshop'], closed: [], workdirExec: true });
     expect(left.execute).toEqual(['/usr/bin/git']);
   });
 
   it('do not exist where everything lies elsewhere', () => {
-    expect(withoutAgentsPrograms(files, { places: ['/other'], workdirExec: false })).toBe(files);
+    expect(withoutAgentsPrograms(files, { places: ['/other'], closed: [], workdirExec: false })).toBe(files);
   });
 });

@@ -13,6 +13,7 @@ import {
 import { basename, join } from 'node:path';
 
 import { isErrno, isSystemError, systemReason } from '@svc/kit/diagnostics/system-reason.ts';
+import { stateName } from '@svc/kit/files/masked-names.ts';
 import { isBeneath } from '@svc/kit/files/resolve-beneath.ts';
 import { countsAlone } from '../limits/held-limits.ts';
 import type { CollectedFiles } from '../closure/file-collection.ts';
@@ -20,7 +21,7 @@ import { composePlan, type PlanRequest } from './compose-plan.ts';
 import { leavesOut } from './left-out.ts';
 import type { Enforcement } from './enforcement.ts';
 import { encodeLaunchPlan } from './launch-plan.ts';
-import type { ProcessGrants } from './process-grants.ts';
+import type { ProcessGrants, ProjectFolder } from './process-grants.ts';
 
 /** What the helper reads for a launch, as descriptors that any number of launches share. */
 export interface LaunchTemplate {
@@ -181,7 +182,14 @@ export function grantedFiles(
 ): CollectedFiles {
   const { workdirExec, writes = [], project } = grants;
   const places = [workdir, ...writes, ...(project?.writable === true ? [project.path] : [])];
-  return withoutAgentsPrograms(filesOf(programs, searchPath, grants), { places, workdirExec });
+  const closed = project?.writable === true ? closedIn(project) : [];
+  return withoutAgentsPrograms(filesOf(programs, searchPath, grants), { places, closed, workdirExec });
+}
+
+/** What programs cannot write in a folder that they may write in. What a session keeps of a workdir in `.svc` has its own mounts. */
+function closedIn({ path, kept }: ProjectFolder): readonly string[] {
+  const closed = kept.filter((place) => !place.writable && !isBeneath(stateName, place.path));
+  return closed.map((place) => join(path, place.path));
 }
 
 /** The program that a shim stands for, where no root is composed in which a link takes the shim's place. */
@@ -197,9 +205,14 @@ function unshimmed(program: string, { files, searchFirst }: ComposedPlan): strin
  */
 export function withoutAgentsPrograms(
   files: CollectedFiles,
-  { places, workdirExec }: { readonly places: readonly string[]; readonly workdirExec: boolean },
+  {
+    places,
+    closed,
+    workdirExec,
+  }: { readonly places: readonly string[]; readonly closed: readonly string[]; readonly workdirExec: boolean },
 ): CollectedFiles {
-  const isOutside = (path: string): boolean => !places.some((place) => isBeneath(place, path));
+  const isIn = (all: readonly string[], path: string): boolean => all.some((place) => isBeneath(place, path));
+  const isOutside = (path: string): boolean => !isIn(places, path) || isIn(closed, path);
   const kept = files.execute.filter((path) => !isOutside(path));
   if (kept.length === 0 && files.read.every(isOutside)) return files;
   const problems = workdirExec

@@ -1,7 +1,10 @@
 /** Runs a capsule for a program that speaks to it over standard streams. */
 
+import { resolve } from 'node:path';
+
 import type { CapsuleManifest } from '@svc/artifacts/manifest/schema.ts';
 import type { ContainmentClass } from '@svc/protocol/containment-class.ts';
+import type { RunningCapsule } from '@svc/capsule/launch/running-capsule.ts';
 import { runCapsule } from '@svc/capsule/run/run-capsule.ts';
 import type { CapsuleDoor } from '@svc/doors/capsule-listener.ts';
 import type { ActivityListener } from '@svc/session/task/activity.ts';
@@ -19,6 +22,8 @@ export interface ServedOptions {
   readonly capsuleVersion?: string;
   readonly workdir?: string;
   readonly project?: string;
+  /** The folder that an editor has opened. */
+  readonly folder?: string;
   readonly writeGit?: boolean;
   readonly containment?: ContainmentClass;
   readonly envFile: boolean;
@@ -30,12 +35,15 @@ interface ServedRun {
   readonly settle: (manifest: CapsuleManifest) => CapsuleManifest;
   /** Keeps its conversations apart from those of other sessions in the same workdir; null for those of the workdir. */
   readonly thread: string | null;
-  /** The session can be given tasks. `workdir` is absolute, links resolved. */
-  readonly onDoor: (door: CapsuleDoor, workdir: string) => void;
+  /** The session can be given tasks. Its paths are absolute, links resolved. */
+  readonly onDoor: (door: CapsuleDoor, paths: ServedPaths) => void;
   readonly onActivity: ActivityListener | null;
   /** Aborted where its client is lost in another way than by the end of standard input; null where that cannot happen. */
   readonly clientLost: AbortSignal | null;
 }
+
+/** `project` is null where the capsule has no folder beside its workdir. */
+export type ServedPaths = Pick<RunningCapsule, 'workdir' | 'state' | 'project'>;
 
 /** A client may give several tasks at once; a manifest may allow more. */
 const maxWaiting = 16;
@@ -56,6 +64,7 @@ export async function runServed(options: ServedOptions, context: CommandContext,
     const outcome = await runCapsule(
       {
         ...scopeRequest({ ...usualOptions, ...options }, context),
+        ...(options.folder === undefined ? {} : { openFolder: resolve(context.cwd, options.folder) }),
         ...(context.build === undefined ? {} : { build: context.build }),
         task: undefined,
         readTask: async () => '',
@@ -78,9 +87,9 @@ export async function runServed(options: ServedOptions, context: CommandContext,
       },
       {
         onWarning: (warning) => tell([warning]),
-        onListening: ({ workdir }) => {
+        onListening: ({ workdir, state, project }) => {
           if (door === null) throw new Error('a capsule that listens has a session');
-          served.onDoor(door, workdir);
+          served.onDoor(door, { workdir, state, project });
           context.onStarted?.();
         },
         onFrame: () => {},

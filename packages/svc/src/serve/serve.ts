@@ -36,7 +36,7 @@ function acpCommand(context: CommandContext): Command {
       .addOption(new Option('--containment <class>', 'raise the containment floor').choices(containmentClasses))
       // How this command starts the process of a session: nobody types them.
       .addOption(new Option('--session <id>', 'the session of the editor').hideHelp())
-      .addOption(new Option('--workdir <dir>', 'its folder').hideHelp())
+      .addOption(new Option('--folder <dir>', 'its folder').hideHelp())
       .action(async ({ session, ...options }: ServeAcpOptions, command: Command) => {
         if ((options.capsule === undefined) !== (options.capsuleVersion === undefined)) {
           command.error('error: --capsule and --capsule-version go together');

@@ -14,7 +14,7 @@ import type { EditorOutput } from './editor-output.ts';
 import type { EditorPeer } from './editor-peer.ts';
 import { type EditorAbilities, EditorSession } from './editor-session.ts';
 import { failed, invalidParams, methodNotFound, notFound } from './fault.ts';
-import { KeptSessions, workspaceOf } from './kept-session.ts';
+import { KeptSessions, workspacesOf } from './kept-session.ts';
 import { parsePrompt } from './prompt.ts';
 
 /** Each is a process. */
@@ -52,8 +52,7 @@ export class AcpAgent {
     this.#options = options;
     this.#context = context;
     this.#output = output;
-    const { cwd } = context;
-    this.#kept = new KeptSessions(workspaceOf(options, cwd));
+    this.#kept = new KeptSessions(workspacesOf(options, context));
   }
 
   async request(method: string, given: unknown, peer: EditorPeer): Promise<unknown> {

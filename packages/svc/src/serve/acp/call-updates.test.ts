@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import type { DispatchedCall } from '@svc/session/tools/tool.ts';
 import { callEnded, callStarted } from './call-updates.ts';
 
-const tools = { editorRoot: '/home/me/project', commands: new Set(['wc']) };
+const tools = { editorRoot: '/home/me/project', project: null, commands: new Set(['wc']) };
 const started = (name: string, input: unknown): unknown => callStarted('c1', { id: 'x', name, input }, tools);
 const call: DispatchedCall = {
   toolName: 'svc-tool-editor',

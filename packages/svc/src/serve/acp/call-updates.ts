@@ -12,6 +12,8 @@ import { type AcpUpdate, type ToolContent, type ToolKind, type ToolLocation, tex
 export interface CalledTools {
   /** Where the editor's paths begin, absolute. */
   readonly editorRoot: string;
+  /** What `project/` there is, absolute; null where the capsule has none. */
+  readonly project: string | null;
   readonly commands: ReadonlySet<string>;
 }
 
@@ -77,10 +79,12 @@ function kindOf(name: string, given: Readonly<Record<string, unknown>>, { comman
 }
 
 /** Gives nothing for a path that the editor will refuse. */
-function placesOf(path: unknown, { editorRoot }: CalledTools): readonly ToolLocation[] {
+function placesOf(path: unknown, { editorRoot, project }: CalledTools): readonly ToolLocation[] {
   if (typeof path !== 'string' || path === '' || path.includes('\0')) return [];
   const below = posix.normalize(`./${path}`);
-  return below.startsWith('..') ? [] : [{ path: posix.join(editorRoot, below) }];
+  if (below.startsWith('..')) return [];
+  const inProject = project === null ? null : /^project(?:\/(.*))?$/s.exec(below);
+  return [{ path: inProject ? posix.join(project ?? '', inProject[1] ?? '') : posix.join(editorRoot, below) }];
 }
 
 /** Empty for a file that is no text, that is too large, or that is gone. */

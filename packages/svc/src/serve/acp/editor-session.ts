@@ -61,7 +61,7 @@ export class EditorSession {
   /** Launches the capsule. Throws the fault that the editor is answered with. */
   static async start(parts: EditorSessionParts, options: ServedOptions): Promise<EditorSession> {
     const session = new EditorSession(parts);
-    session.#child = await SessionChild.start({ id: parts.id, workdir: parts.cwd }, options, parts.context, {
+    session.#child = await SessionChild.start({ id: parts.id, folder: parts.cwd }, options, parts.context, {
       onNews: (news) => session.#hear(news),
       onEnd: (why) => session.#ended(why),
       output: parts.output,

@@ -24,7 +24,7 @@ const asked = (text: string): AcpUpdate => ({ sessionUpdate: 'user_message_chunk
 
 describe('a session that is kept', () => {
   it('exists from its first prompt on, for its owner alone, with chunks of one message together', () => {
-    const kept = new KeptSessions(workspace);
+    const kept = new KeptSessions([workspace]);
     const session = kept.keep(id(1), '/home/me/project', plain);
     expect(kept.find(id(1))).toBeNull();
     session.begin('  Mend\n the cart  ');
@@ -49,7 +49,7 @@ describe('a session that is kept', () => {
   });
 
   it('holds no secret, also where it came in pieces', () => {
-    const kept = new KeptSessions(workspace);
+    const kept = new KeptSessions([workspace]);
     const session = kept.keep(id(1), '/p', (text) => text.replaceAll('sk-secret', '[secret]'));
     session.add(said('before the first prompt'));
     session.begin('my sk-secret');
@@ -62,7 +62,7 @@ describe('a session that is kept', () => {
   });
 
   it('loses its oldest turns beyond 16 MiB', () => {
-    const kept = new KeptSessions(workspace);
+    const kept = new KeptSessions([workspace]);
     const session = kept.keep(id(1), '/p', plain);
     session.begin('long');
     for (let turn = 0; turn < 20; turn += 1) {
@@ -81,7 +81,7 @@ describe('a session that is kept', () => {
   });
 
   it('makes room for the newest: 200 are kept', () => {
-    const kept = new KeptSessions(workspace);
+    const kept = new KeptSessions([workspace]);
     for (let number = 0; number < 201; number += 1) {
       kept.keep(id(number), '/p', plain).begin(`number ${number}`);
       const path = join(workspace, '.svc', 'acp', `${id(number)}.jsonl`);
@@ -98,7 +98,7 @@ describe('a session that is kept', () => {
     writeFileSync(join(folder, `${id(2)}.jsonl`), 'no json\n');
     writeFileSync(join(folder, `${id(3)}.jsonl`), '{"version":2,"cwd":"/p","title":"x"}\n');
     writeFileSync(join(folder, 'other.jsonl'), '{"version":1,"cwd":"/p","title":"x"}\n');
-    const kept = new KeptSessions(workspace);
+    const kept = new KeptSessions([workspace]);
     expect(kept.list()).toEqual([]);
     for (const name of ['../../svc', 7, '', id(2).toUpperCase().replace('0', 'A')]) expect(kept.find(name)).toBeNull();
     writeFileSync(
@@ -111,7 +111,7 @@ describe('a session that is kept', () => {
 
   it('says where it cannot be kept', () => {
     writeFileSync(join(workspace, '.svc'), 'a file');
-    expect(() => new KeptSessions(workspace).keep(id(1), '/p', plain)).toThrow(Diagnostic);
+    expect(() => new KeptSessions([workspace]).keep(id(1), '/p', plain)).toThrow(Diagnostic);
     expect(readFileSync(join(workspace, '.svc'), 'utf8')).toBe('a file');
   });
 });

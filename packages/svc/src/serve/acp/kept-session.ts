@@ -1,6 +1,16 @@
 /** Keeps what an editor received of a session, for when it opens that again. */
 
-import { appendFileSync, closeSync, lstatSync, openSync, readdirSync, readFileSync, readSync, rmSync } from 'node:fs';
+import {
+  appendFileSync,
+  closeSync,
+  existsSync,
+  lstatSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  readSync,
+  rmSync,
+} from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 
 import { shortened } from '@svc/kit/diagnostics/printable.ts';
@@ -10,6 +20,7 @@ import { readFileUpTo } from '@svc/kit/files/read-up-to.ts';
 import { replaceFileSync } from '@svc/kit/files/replace-file.ts';
 import { unlessRefused } from '@svc/kit/files/unless-refused.ts';
 import { parseJsonObject } from '@svc/protocol/json-object.ts';
+import { closedFolderRoot } from '@svc/record/sessions/adhoc-root.ts';
 import { redactedJson } from '@svc/record/trace/file-trace.ts';
 import type { ServedOptions } from '../run-served.ts';
 import type { AcpUpdate } from './updates.ts';
@@ -36,23 +47,27 @@ export function isAcpSessionId(id: unknown): id is string {
   return typeof id === 'string' && /^[0-9a-f]{32}$/.test(id);
 }
 
-/** Beside the manifest; a capsule of a store has its workspace where it is started (docs/cli.md "svc run"). */
-export function workspaceOf({ capsule, manifest }: Pick<ServedOptions, 'capsule' | 'manifest'>, cwd: string): string {
-  return capsule === undefined ? dirname(resolve(cwd, manifest)) : cwd;
+/** Beside the manifest, and in the home where its folder is given to the capsule; a capsule of a store has its workspace where it is started (docs/cli.md "svc run"). */
+export function workspacesOf(
+  { capsule, manifest }: Pick<ServedOptions, 'capsule' | 'manifest'>,
+  { cwd, home }: { readonly cwd: string; readonly home: string },
+): readonly string[] {
+  const beside = capsule === undefined ? dirname(resolve(cwd, manifest)) : cwd;
+  return [beside, closedFolderRoot(home, beside)];
 }
 
-/** The sessions of one workspace: `<session>.jsonl` in `.svc/acp/`, owner-only, the first line names it and the others are updates. */
+/** The sessions of a workspace, at each of its places: `<session>.jsonl` in `.svc/acp/`, owner-only, the first line names it and the others are updates. */
 export class KeptSessions {
-  readonly #folder: string;
+  readonly #folders: readonly string[];
 
-  constructor(workspace: string) {
-    this.#folder = join(workspace, '.svc', 'acp');
+  constructor(workspaces: readonly string[]) {
+    this.#folders = workspaces.map((workspace) => join(workspace, '.svc', 'acp'));
   }
 
   /** The one that changed last first. */
   list(): readonly SessionInfo[] {
-    const names = unlessRefused(() => readdirSync(this.#folder), []);
-    const found = names.flatMap((name) => this.find(name.replace(/\.jsonl$/, '')) ?? []);
+    const names = new Set(this.#folders.flatMap((folder) => unlessRefused(() => readdirSync(folder), [])));
+    const found = [...names].flatMap((name) => this.find(name.replace(/\.jsonl$/, '')) ?? []);
     return found.toSorted((left, right) => (left.updatedAt < right.updatedAt ? 1 : -1));
   }
 
@@ -79,10 +94,11 @@ export class KeptSessions {
 
   /** Throws `E-IO-001`. */
   keep(sessionId: string, cwd: string, redact: (text: string) => string): KeptSession {
+    const folder = dirname(this.#path(sessionId));
     try {
-      makeDirectories(this.#folder, 0o700);
+      makeDirectories(folder, 0o700);
     } catch (error) {
-      throw ioFault(error, `the directory ${this.#folder} cannot be made`);
+      throw ioFault(error, `the directory ${folder} cannot be made`);
     }
     return new KeptSession(this.#path(sessionId), { cwd, redact, makeRoom: () => this.#makeRoom() });
   }
@@ -91,8 +107,10 @@ export class KeptSessions {
     for (const { sessionId } of this.list().slice(maxSessions - 1)) rmSync(this.#path(sessionId), { force: true });
   }
 
+  /** The first place, unless it lies at another one. */
   #path(sessionId: string): string {
-    return join(this.#folder, `${sessionId}.jsonl`);
+    const paths = this.#folders.map((folder) => join(folder, `${sessionId}.jsonl`));
+    return paths.find((path) => existsSync(path)) ?? paths[0] ?? '';
   }
 }
 

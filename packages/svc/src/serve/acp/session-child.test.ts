@@ -27,7 +27,7 @@ async function started(
   const context = { cwd: folder, env: process.env, stderr: { write: () => true } } as unknown as CommandContext;
   const output = { follow: () => {}, release: (source: Readable) => void source.resume() };
   const options = { manifest: 'svc.yaml', envFile: true } as ServedOptions;
-  return await SessionChild.start({ id: 'a', workdir: folder }, options, context, { ...hears, output });
+  return await SessionChild.start({ id: 'a', folder: folder }, options, context, { ...hears, output });
 }
 
 it('a session that says more at once than any does ends alone, and hears nothing more', async () => {

@@ -55,18 +55,18 @@ export class SessionChild {
   }
 
   /**
-   * Starts the capsule in `workdir`, and waits until it can be given tasks. `onNews` hears what it says afterwards, as long as `output` has room, `onEnd` that it has
+   * Starts the capsule for `folder`, and waits until it can be given tasks. `onNews` hears what it says afterwards, as long as `output` has room, `onEnd` that it has
    * ended by itself. Throws the fault that the editor is answered with.
    */
   static async start(
-    { id, workdir }: { readonly id: string; readonly workdir: string },
+    { id, folder }: { readonly id: string; readonly folder: string },
     options: ServedOptions,
     context: CommandContext,
     hears: SessionListener,
   ): Promise<SessionChild> {
     const [, script = ''] = process.argv;
     const args = [...process.execArgv, script, 'serve', 'acp', ...argumentsOf(options)];
-    const child = spawn(process.execPath, [...args, '--session', id, '--workdir', workdir], {
+    const child = spawn(process.execPath, [...args, '--session', id, '--folder', folder], {
       cwd: context.cwd,
       env: context.env,
       stdio: ['pipe', 'pipe', 'pipe'],

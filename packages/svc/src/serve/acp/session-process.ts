@@ -13,9 +13,9 @@ import { redactedJson } from '@svc/record/trace/file-trace.ts';
 import type { CommandContext } from '@svc/terminal/screen/command-context.ts';
 import { render } from '@svc/terminal/screen/render-failure.ts';
 import { jsonLine, say } from '@svc/terminal/screen/shown.ts';
-import { runServed, type ServedOptions } from '../run-served.ts';
+import { runServed, type ServedOptions, type ServedPaths } from '../run-served.ts';
 import { maxOrder, type SessionNews, type SessionOrder } from './channel.ts';
-import { type KeptSession, KeptSessions, workspaceOf } from './kept-session.ts';
+import { type KeptSession, KeptSessions } from './kept-session.ts';
 import { Lines } from '../lines.ts';
 import { SessionUpdates } from './session-updates.ts';
 
@@ -39,7 +39,7 @@ export async function runSessionProcess(
     thread: session,
     clientLost: lost.signal,
     onActivity: (activity) => acp?.note(activity),
-    onDoor: (door, workdir) => {
+    onDoor: (door, paths) => {
       if (manifest === null) throw new Error('a capsule that runs has a manifest');
       const tell = (news: SessionNews): void => {
         if (lost.signal.aborted && news.kind === 'update') return;
@@ -50,13 +50,13 @@ export async function runSessionProcess(
         context.stderr.write(say`svc: ${unread}\n`);
         lost.abort();
       };
-      const folder = resolve(context.cwd, options.workdir ?? '.');
+      const folder = resolve(context.cwd, options.folder ?? '.');
       const onLost = (why: Diagnostic): void => void context.stderr.write(render([why], context));
-      const sessions = new KeptSessions(workspaceOf(options, context.cwd));
+      const sessions = new KeptSessions([paths.state]);
       let kept: KeptSession | null = null;
       const unkept = diagnosticOf(() => (kept = sessions.keep(session, folder, door.redact)));
       if (unkept !== null) onLost(unkept);
-      acp = new AcpSession({ door, manifest, workdir, contextId, kept, onLost }, tell);
+      acp = new AcpSession({ door, manifest, paths, contextId, kept, onLost }, tell);
       tell({ kind: 'ready' });
     },
   });
@@ -84,8 +84,7 @@ function listen(take: (order: SessionOrder) => void): void {
 interface AcpSessionParts {
   readonly door: CapsuleDoor;
   readonly manifest: CapsuleManifest;
-  /** Absolute, links resolved. */
-  readonly workdir: string;
+  readonly paths: ServedPaths;
   /** All prompts belong to one conversation. */
   readonly contextId: ContextId;
   /** It is null where it cannot be kept. */
@@ -109,14 +108,15 @@ class AcpSession {
   #arriving: { isCanceled: boolean } | null = null;
 
   constructor(parts: AcpSessionParts, say: (news: SessionNews) => void) {
-    const { door, manifest, workdir } = parts;
+    const { door, manifest, paths } = parts;
     const { filesystem, shell } = manifest.capabilities;
     this.#parts = parts;
     this.#kept = parts.kept;
     this.#say = say;
     this.#updates = new SessionUpdates(
       {
-        editorRoot: join(workdir, filesystem?.scope ?? '.'),
+        editorRoot: join(paths.workdir, filesystem?.scope ?? '.'),
+        project: paths.project,
         commands: new Set(shell?.allow),
         contextTokens: manifest.inference.context.max_tokens ?? null,
       },

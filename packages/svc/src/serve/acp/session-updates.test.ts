@@ -8,7 +8,7 @@ import type { AcpUpdate } from './updates.ts';
 
 function shown(): { readonly updates: AcpUpdate[]; readonly session: SessionUpdates; readonly task: Task } {
   const updates: AcpUpdate[] = [];
-  const tools = { editorRoot: '/p', commands: new Set<string>(), contextTokens: null };
+  const tools = { editorRoot: '/p', project: null, commands: new Set<string>(), contextTokens: null };
   const session = new SessionUpdates(tools, (update) => updates.push(update));
   const task = new Task(
     { id: 'tsk_1' as TaskId, contextId: 'ctx_1' as ContextId },

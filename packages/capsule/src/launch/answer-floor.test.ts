@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 
 import { noContainment, type Containment } from '@svc/sandbox/containment.ts';
 import type { ContainmentClass } from '@svc/protocol/containment-class.ts';
-import { answerFloor } from './scope-of-launch.ts';
+import { answerFloor } from './answer-floor.ts';
 
 /** A host that achieves a class; nothing is started on it. */
 function host(achieved: ContainmentClass): Containment {
