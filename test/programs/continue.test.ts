@@ -143,6 +143,9 @@ describe.skipIf(!hasPseudoTerminals())('on a terminal (skipped without python3)'
     await minute.svc(['-p', 'first']);
     const chat = terminal(minute.workspace, ['--continue', 'and then?'], { env: environmentOf(minute) });
     await chat.shows(/^\u2502 Two\.$/);
+    // A message that waits is shown twice.
+    const ended = (): number => chat.terminal.rows.filter((row) => row.startsWith('- done')).length;
+    await expect.poll(ended, { timeout: 60_000 }).toBe(2);
     chat.type('and now?\r');
     await chat.shows(/^\u2502 Three\.$/);
     expect(chat.terminal.rows.filter((row) => /^> \S|^\u2502/.test(row))).toEqual([
