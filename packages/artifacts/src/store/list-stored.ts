@@ -25,9 +25,14 @@ interface ListedArchive extends StoredArchive {
 
 /** Everything in a store, sorted by name, version and platform. */
 export function listStored(root: string): ListedArchive[] {
-  return namesIn(root)
-    .filter((name) => isArtifactName(name))
-    .flatMap((name) => versionsIn(root, name).flatMap((version) => variantsIn(root, { name, version })));
+  return storedNames(root).flatMap((name) =>
+    versionsIn(root, name).flatMap((version) => variantsIn(root, { name, version })),
+  );
+}
+
+/** The names of which a store holds something, in no order. */
+export function storedNames(root: string): readonly string[] {
+  return namesIn(root).filter((name) => isArtifactName(name));
 }
 
 /** The versions of an artifact that a store holds in any variant. */

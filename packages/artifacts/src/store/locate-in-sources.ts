@@ -3,11 +3,12 @@
 import { createHash } from 'node:crypto';
 import { basename } from 'node:path';
 
+import { didYouMean } from '@svc/kit/diagnostics/closest-name.ts';
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import { archiveLimits } from './archive-entry.ts';
 import { type ArtifactRef, spell } from './artifact-ref.ts';
 import type { ArtifactSource, FetchedArchive } from './installed-artifact.ts';
-import { storedVersions } from './list-stored.ts';
+import { storedNames, storedVersions } from './list-stored.ts';
 import type { Location } from './store-places.ts';
 import type { LocalPlace, StorePlaces } from './store-places.ts';
 import { fetchedFrom, type LockedArtifact, readLock } from './lockfile.ts';
@@ -185,13 +186,18 @@ function foundNowhere(
   const others = named.flatMap(({ name, root }) =>
     storedVersions(root, ref.name).map((version) => `${version} (${name})`),
   );
+  const meant = didYouMean(
+    ref.name,
+    local.flatMap(({ root }) => storedNames(root)),
+  );
   const unasked = sources.length === 0 ? '; no registry was asked' : '';
   return new Diagnostic('E-REG-001', `${spell(ref)} for ${platform} is not in ${looked.join(', ')}${unasked}`, {
     hint:
       outgrownHint(ref, local) ??
       (others.length > 0
         ? `there is ${ref.name} in version ${others.join(', ')}`
-        : `check the name and the version${sources.length > 0 ? '' : ', install it from the registry that has it'}, or give its entry a source: with the path of a directory or archive`),
+        : (meant ??
+          `check the name and the version${sources.length > 0 ? '' : ', install it from the registry that has it'}, or give its entry a source: with the path of a directory or archive`)),
   });
 }
 

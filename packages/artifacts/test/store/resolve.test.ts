@@ -355,6 +355,12 @@ describe('svc.lock', () => {
   });
 });
 
+it('a misspelt name is refused with the one that was meant', async () => {
+  await bundle('x');
+  const fault = { code: 'E-REG-001', hint: 'did you mean echo?' };
+  await expect(resolve([{ ...echo, name: 'ecko' }])).rejects.toMatchObject(fault);
+});
+
 it('the places are below the directories that contracts name', () => {
   expect(storeRoot('/home/x')).toBe('/home/x/.svc/artifacts');
   expect(dirname(bundledRoot('/package'))).toBe('/package/dist');
