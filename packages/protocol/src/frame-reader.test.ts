@@ -128,6 +128,15 @@ describe('the reader of frames', () => {
     ]);
   });
 
+  it('knows how long the server wants a client to wait, where it says so in digits', () => {
+    const reader = new FrameReader();
+    const waits = ['retry: 250\n', 'retry: soon\n', 'data: {}\n\nretry:5\n'].map((text) => {
+      reader.read(Buffer.from(text));
+      return reader.retryMs;
+    });
+    expect([new FrameReader().retryMs, ...waits]).toEqual([null, 250, 250, 5]);
+  });
+
   it('passes over comment lines wherever they stand', () => {
     expect(read(':heartbeat\n\n: a\nid: 1\n:b\nevent: text\n:\ndata: {}\n:c\n\n:d\n')).toEqual([
       { id: '1', event: 'text', data: '{}' },

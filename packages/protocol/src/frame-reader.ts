@@ -28,6 +28,7 @@ export class FrameReader {
   /** Characters of the frame and of its unfinished line, whatever is kept of them: what a line was cut from may stay in memory with it. */
   #held = 0;
   #frames: ReceivedFrame[] = [];
+  #retryMs: number | null = null;
 
   constructor(maxCharacters: number = maxFrame) {
     this.#maxCharacters = maxCharacters;
@@ -36,6 +37,11 @@ export class FrameReader {
   /** A frame was longer than it may be: nothing can be read after it. */
   get isTooLong(): boolean {
     return this.#held > this.#maxCharacters;
+  }
+
+  /** How long the server wants a client to wait before it connects again, in milliseconds; null where it has not said. */
+  get retryMs(): number | null {
+    return this.#retryMs;
   }
 
   /** The frames that these bytes complete. */
@@ -75,6 +81,7 @@ export class FrameReader {
     const [field, value] = colon === -1 ? [line, ''] : [line.slice(0, colon), line.slice(start)];
     if (field === 'data') this.#data.push(kept(value));
     else if (field === 'event') this.#event = kept(value);
+    else if (field === 'retry' && /^\d{1,9}$/.test(value)) this.#retryMs = Number(value);
     else if (field === 'id' && !value.includes('\0')) this.#id = kept(value);
   }
 

@@ -1,16 +1,18 @@
 /** Speaks the Model Context Protocol with a server on the web: the transport "Streamable HTTP" of its revisions 2025-03-26 to 2026-07-28. */
 
 import type { IncomingMessage, RequestOptions } from 'node:http';
+import { setTimeout as after } from 'node:timers/promises';
 
 import type * as Sdk from '@modelcontextprotocol/client';
 import { type Connections, responseOf } from '@svc/kit/net/connections.ts';
-import { printable, shortened } from '@svc/kit/diagnostics/printable.ts';
+import { printable } from '@svc/kit/diagnostics/printable.ts';
 import { type Digits, withDigits } from '@svc/kit/exact-json.ts';
 import { readUpTo } from '@svc/kit/files/read-up-to.ts';
 import { isNetworkError, networkReason } from '@svc/kit/net/network-reason.ts';
 import { FrameReader } from '@svc/protocol/frame-reader.ts';
 import { isJsonObject } from '@svc/protocol/json-object.ts';
 import { parseJsonText } from '@svc/protocol/json-text.ts';
+import { headerOf, redirectWords, shownText } from './http-words.ts';
 import { lostError, messagesIn } from './meant-messages.ts';
 import type { ProtocolSdk, ServerTransport } from './server-connection.ts';
 
@@ -21,9 +23,11 @@ const maxMessageValues = 262_144;
 /** Messages in one stream that answer nothing. */
 const maxUnasked = 10_000;
 const maxRefusalBytes = 64 * 1024;
-const maxShownRefusal = 300;
 const maxRedirects = 3;
 const largestHead = 32 * 1024;
+/** The wait before a stream is asked for again, within these bounds of what the server says. */
+const [leastRetryMs, usualRetryMs, mostRetryMs] = [100, 1000, 30_000];
+const maxResumed = 1000;
 /** The wait for an answer to the end of a session. */
 const farewellMs = 2000;
 
@@ -43,9 +47,17 @@ export interface HttpTransportSettings {
   readonly onListChanged: () => void;
 }
 
+/** How far a stream has been read, over all its connections. */
+interface StreamPlace {
+  lastId: string | null;
+  retryMs: number;
+  bytes: number;
+  unasked: number;
+}
+
 interface Post {
   readonly url: URL;
-  readonly method: 'POST' | 'DELETE';
+  readonly method: 'POST' | 'GET' | 'DELETE';
   readonly headers: Readonly<Record<string, string>>;
   readonly body: string;
   readonly signal: AbortSignal;
@@ -281,20 +293,60 @@ export class HttpTransport implements ServerTransport {
     this.#take(bytes.toString('utf8'));
   }
 
-  /** Up to the answer: some servers keep the stream open behind it. */
+  /**
+   * Up to the answer: some servers keep the stream open behind it. One that ends before, and whose events have ids, is asked for where it went on: a
+   * server may close it while the work goes on (revision 2025-11-25, "Resumability and Redelivery").
+   */
   async #readStream(response: IncomingMessage, id: Sdk.RequestId): Promise<void> {
-    const reader = new FrameReader(maxAnswerBytes);
-    let bytes = 0;
-    let unasked = 0;
-    for await (const piece of response as AsyncIterable<Buffer>) {
-      bytes += piece.length;
-      if (bytes > maxAnswerBytes) throw this.#failed(tooLarge);
-      for (const { event, data } of reader.read(piece)) {
-        if (event !== 'message' || data === '') continue;
-        if (!this.#take(data)) unasked += 1;
-        if (unasked > maxUnasked) throw this.#failed(`sent more than ${maxUnasked} messages that nobody asked for`);
+    const place: StreamPlace = { lastId: null, retryMs: usualRetryMs, bytes: 0, unasked: 0 };
+    let stream: IncomingMessage | null = response;
+    for (let resumed = 0; stream !== null; resumed += 1) {
+      const broken = await this.#readEvents(stream, id, place);
+      const asked = this.#asked.get(id);
+      if (asked === undefined) return;
+      if (place.lastId === null || resumed === maxResumed) {
+        if (broken !== null) throw broken;
+        return;
       }
-      if (!this.#asked.has(id)) return;
+      await after(place.retryMs, undefined, { signal: asked.abort.signal });
+      stream = await this.#resumed(place.lastId, asked.abort.signal);
+    }
+  }
+
+  /** Returns the error of the connection that ended it, and null for another end. */
+  async #readEvents(stream: IncomingMessage, id: Sdk.RequestId, place: StreamPlace): Promise<Error | null> {
+    const reader = new FrameReader(maxAnswerBytes);
+    try {
+      for await (const piece of stream as AsyncIterable<Buffer>) {
+        place.bytes += piece.length;
+        if (place.bytes > maxAnswerBytes) throw this.#failed(tooLarge);
+        for (const { id: eventId, event, data } of reader.read(piece)) {
+          place.lastId = eventId ?? place.lastId;
+          if (event !== 'message' || data === '') continue;
+          if (!this.#take(data)) place.unasked += 1;
+          if (place.unasked > maxUnasked)
+            throw this.#failed(`sent more than ${maxUnasked} messages that nobody asked for`);
+        }
+        if (!this.#asked.has(id)) return null;
+      }
+    } catch (error) {
+      if (!isNetworkError(error)) throw error;
+      return error;
+    } finally {
+      place.retryMs = Math.min(Math.max(reader.retryMs ?? usualRetryMs, leastRetryMs), mostRetryMs);
+    }
+    return null;
+  }
+
+  /** The rest of a stream; null where the server does not give it. */
+  async #resumed(lastId: string, signal: AbortSignal): Promise<IncomingMessage | null> {
+    const { sdk } = this.#settings;
+    const headers = { ...this.#headersFor(null), accept: 'text/event-stream', 'last-event-id': lastId };
+    try {
+      return await this.#post({ ...this.#target(), method: 'GET', headers, body: '', signal });
+    } catch (error) {
+      if (error instanceof sdk.SdkHttpError || isNetworkError(error)) return null;
+      throw error;
     }
   }
 
@@ -340,21 +392,3 @@ export class HttpTransport implements ServerTransport {
 }
 
 const tooLarge = `sent more than ${maxAnswerBytes} bytes in one answer`;
-
-function headerOf(response: IncomingMessage, name: string): string | null {
-  return [response.headers[name] ?? null].flat()[0] ?? null;
-}
-
-/** Nobody who asked one server is led to another. */
-function redirectWords(location: string, url: URL): string {
-  const target = URL.canParse(location, url.href) ? new URL(location, url) : null;
-  const where =
-    target === null
-      ? 'an address that is none'
-      : printable(shortened(`${target.origin}${target.pathname}`, maxShownRefusal));
-  return `sends the client on to ${where}, where nothing was sent; name that address if it is meant`;
-}
-
-function shownText(text: string): string {
-  return printable(shortened(text.trim(), maxShownRefusal));
-}

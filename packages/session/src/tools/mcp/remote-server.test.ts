@@ -175,6 +175,42 @@ describe.each([
 });
 
 describe('a server on the web', () => {
+  it.each([
+    ['closes the stream', false],
+    ['loses the connection', true],
+  ])('gets a request for the rest when it %s of a call', async (_what, isLost) => {
+    const remote = await started(false);
+    remote.ways.instead = (request, response, method) => {
+      if (method === 'tools/call') {
+        response.writeHead(200, { 'content-type': 'text/event-stream' });
+        response.write('id: place-1\nretry: 100\ndata: \n\n', () => (isLost ? response.destroy() : response.end()));
+        return true;
+      }
+      if (request.method !== 'GET') return false;
+      const { body = '' } = remote.seen.find((seen) => seen.method === 'tools/call') ?? {};
+      const { id } = JSON.parse(body) as { readonly id: number };
+      const result = { content: [{ type: 'text', text: String(request.headers['last-event-id']) }] };
+      response.writeHead(200, { 'content-type': 'text/event-stream' });
+      response.end(`id: place-2\ndata: ${JSON.stringify({ jsonrpc: '2.0', id, result })}\n\n`);
+      return true;
+    };
+    expect(await clientOf(remote).call('echo', { text: 'hi' })).toEqual(passed('place-1'));
+    expect(remote.methods.filter((method) => method === 'tools/call')).toHaveLength(1);
+  });
+
+  it('fails a call whose stream it ends and does not go on with', async () => {
+    const remote = await started(false);
+    remote.ways.instead = (request, response, method) => {
+      if (method === 'tools/call') {
+        response.writeHead(200, { 'content-type': 'text/event-stream' }).end('id: 1\nretry: 100\ndata: \n\n');
+      } else if (request.method === 'GET') response.writeHead(405).end();
+      return method === 'tools/call' || request.method === 'GET';
+    };
+    expect(await clientOf(remote).call('echo', { text: 'hi' })).toMatchObject({
+      content: 'the server of notes ended its answer before the call was answered, which may have been carried out',
+    });
+  });
+
   it('gets another greeting when it has forgotten its sessions, and carries out the call', async () => {
     const remote = await started(false);
     const { call } = clientOf(remote);

@@ -1,0 +1,25 @@
+/** Says what a server on the web answered that no message is. */
+
+import type { IncomingMessage } from 'node:http';
+
+import { printable, shortened } from '@svc/kit/diagnostics/printable.ts';
+
+const maxShown = 300;
+
+/** A header of an answer; null without it. */
+export function headerOf(response: IncomingMessage, name: string): string | null {
+  return [response.headers[name] ?? null].flat()[0] ?? null;
+}
+
+/** Nobody who asked one server is led to another. */
+export function redirectWords(location: string, url: URL): string {
+  const target = URL.canParse(location, url.href) ? new URL(location, url) : null;
+  const where =
+    target === null ? 'an address that is none' : printable(shortened(`${target.origin}${target.pathname}`, maxShown));
+  return `sends the client on to ${where}, where nothing was sent; name that address if it is meant`;
+}
+
+/** The beginning of a text of a server, as a message repeats it. */
+export function shownText(text: string): string {
+  return printable(shortened(text.trim(), maxShown));
+}
