@@ -73,7 +73,8 @@ const connectors: ReadonlySet<string> = new Set([
   'kit/src/net/proxied-connections.ts',
   // What a contained command may reach: each connection goes to an address that was checked a line before.
   'sandbox/src/egress/open-upstream.ts',
-  'sandbox/src/egress/forward-request.ts',
+  'sandbox/src/egress/egress-proxy.ts',
+  'capsule/src/stage/bound-programs.ts',
 ]);
 const opensConnection =
   /import (?:\{[^}]*(?<!type )\b(?:request|get|Agent|connect|createConnection)\b[^}]*\}|\* as \w+) from 'node:(?:https?|net|tls|http2)'|(?:await|return|=>?|\()\s*(?:globalThis\.)?fetch\(/;

@@ -14,7 +14,7 @@ import { svc } from '../support/svc-process.ts';
 import type { Workspace } from '../support/workspace.ts';
 
 const canary = 'canary-key-0123456789';
-const env = { SERVICE_TOKEN: canary };
+const env = { SERVICE_TOKEN: canary, SVC_CONTAINMENT_CEILING: 'scoped' };
 const workspaces: Workspace[] = [];
 const seen: { readonly path: string; readonly key: string | undefined }[] = [];
 let server: Server;

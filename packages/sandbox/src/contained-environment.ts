@@ -99,13 +99,14 @@ const proxyNames = ['HTTP_PROXY', 'HTTPS_PROXY', 'ALL_PROXY'];
  * out of a sealed network"). Where it does not, names are looked up over TCP, since no class lets datagrams through.
  */
 export function networkVariables(
-  { networkAllow }: Pick<ProcessGrants, 'networkAllow'>,
+  { networkAllow, bound }: Pick<ProcessGrants, 'networkAllow' | 'bound'>,
   enforcement: Enforcement['class'],
 ): Readonly<Record<string, string>> {
   if (networkAllow.length === 0) return {};
   if (enforcement !== 'sealed') return { RES_OPTIONS: 'use-vc' };
-  const proxy = `http://127.0.0.1:${egressPort}`;
-  return Object.fromEntries(proxyNames.flatMap((name) => [name, name.toLowerCase()]).map((name) => [name, proxy]));
+  const proxy = `http://127.0.0.1:${egressPortOf({ bound })}`;
+  const names = proxyNames.flatMap((name) => [name, name.toLowerCase()]);
+  return { ...Object.fromEntries(names.map((name) => [name, proxy])), ...bound?.variables };
 }
 
 /** Whether a process connects to anything: a host of its grants, or the runtime. */
@@ -116,10 +117,19 @@ export function connects({ networkAllow, servicePort }: Pick<ProcessGrants, 'net
 /** Where contained programs find the egress proxy, inside their own network namespace. */
 export const egressPort = 3128;
 
+/** The same for programs that also find hosts there by their names. */
+export function egressPortOf({ bound }: { readonly bound?: ProcessGrants['bound'] | undefined }): number {
+  return bound?.port ?? egressPort;
+}
+
 /**
  * `host:port` at which a contained process finds a port of this host's loopback that its grants name as the runtime's own. In a
  * network of its own that is the address of the proxy, which leads there.
  */
-export function serviceAddress(servicePort: number, achieved: ContainmentClass): string {
-  return `127.0.0.1:${achieved === 'sealed' ? egressPort : servicePort}`;
+export function serviceAddress(
+  servicePort: number,
+  achieved: ContainmentClass,
+  grants: Pick<ProcessGrants, 'bound'> = {},
+): string {
+  return `127.0.0.1:${achieved === 'sealed' ? egressPortOf(grants) : servicePort}`;
 }

@@ -79,7 +79,7 @@ function secretsOf(env: Environment): readonly Secret[] {
 }
 
 /** Where systems keep all certificates in one file. */
-const systemBundles = [
+export const systemBundles: readonly string[] = [
   '/etc/ssl/certs/ca-certificates.crt',
   '/etc/pki/tls/certs/ca-bundle.crt',
   '/etc/ssl/ca-bundle.pem',
@@ -119,6 +119,11 @@ function certificatesIn(file: string): readonly string[] | string {
   if (reading.kind === 'unreadable') return reading.reason;
   const found = reading.text.match(certificate) ?? [];
   return found.length === 0 ? 'it holds no certificate in PEM' : found;
+}
+
+/** The certificates of the system in PEM. */
+export function systemAuthorities(): string {
+  return `${ofSystem().join('\n')}\n`;
 }
 
 function ofSystem(): readonly string[] {

@@ -144,7 +144,7 @@ export async function prepareLaunch(
   for (const artifact of artifacts) if (artifact.origin === 'source') await checkArtifact(artifact.manifest, artifact);
   if (scoped.grants.bindings.length > 0) {
     const { unheldTools } = await import('./unheld-keys.ts');
-    const unheld = unheldTools(artifacts, scoped.grants, loaded);
+    const unheld = unheldTools(artifacts, scoped.grants, loaded, scoped.containment.achieved);
     if (unheld.length > 0) throw new DiagnosticList(unheld);
   }
   if (scoped.containment.achieved === 'advisory') {

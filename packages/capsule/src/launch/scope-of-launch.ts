@@ -168,7 +168,9 @@ export async function scopeOfLaunch(
       ...unfit.refusals,
       ...(refusal === null ? [] : [refusal]),
       ...unheld.limits,
-      ...(await unheldKeys(grants, loaded)),
+      ...(grants.bindings.length === 0
+        ? []
+        : (await import('./unheld-keys.ts')).unheldCommands(grants, loaded, report.achieved)),
       ...network.refusals,
       ...refusals,
       ...folder.refusals,
@@ -227,12 +229,6 @@ async function unheldParts(
   if (isAllHeld) return { grants: [], limits: [] };
   const { unenforcedGrants, unheldLimits } = await import('./unheld-grants.ts');
   return { grants: unenforcedGrants(loaded, containment), limits: unheldLimits(loaded, limits) };
-}
-
-/** Nothing is loaded where no host is granted with more than its name. */
-async function unheldKeys(grants: EffectiveGrants, loaded: LoadedManifest): Promise<readonly Diagnostic[]> {
-  if (grants.bindings.length === 0) return [];
-  return (await import('./unheld-keys.ts')).unheldCommands(grants, loaded);
 }
 
 const straight: MachineNetwork = {

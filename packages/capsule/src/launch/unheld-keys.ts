@@ -5,12 +5,18 @@ import type { EffectiveGrants } from '@svc/artifacts/grants/effective-grants.ts'
 import type { LoadedManifest } from '@svc/artifacts/manifest/loaded-manifest.ts';
 import type { InstalledArtifact } from '@svc/artifacts/store/installed-artifact.ts';
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
+import type { ContainmentClass } from '@svc/protocol/containment-class.ts';
 import { formatDestination, isCovered, type NetworkDestination } from '@svc/kit/net/network-destination.ts';
 
 type BoundGrants = Pick<EffectiveGrants, 'bindings' | 'networkAllow' | 'shellAllow' | 'processDriver'>;
 
 /** `E-CAP-031` for commands, and for a driver that is a program. */
-export function unheldCommands(grants: BoundGrants, { locate }: Pick<LoadedManifest, 'locate'>): readonly Diagnostic[] {
+export function unheldCommands(
+  grants: BoundGrants,
+  { locate }: Pick<LoadedManifest, 'locate'>,
+  achieved: ContainmentClass,
+): readonly Diagnostic[] {
+  if (achieved === 'sealed') return [];
   const who = [
     ...(grants.shellAllow.length === 0 ? [] : ['commands']),
     ...(grants.processDriver === null ? [] : ['the program of the driver']),
@@ -23,7 +29,9 @@ export function unheldTools(
   artifacts: readonly Pick<InstalledArtifact, 'entry' | 'manifest'>[],
   grants: BoundGrants & { readonly artifacts: readonly ArtifactGrants[] },
   { locate }: Pick<LoadedManifest, 'locate'>,
+  achieved: ContainmentClass,
 ): readonly Diagnostic[] {
+  if (achieved === 'sealed') return [];
   const programs = artifacts.filter(
     ({ entry, manifest }) => entry.runtime === 'tool' && manifest.implementation !== 'wasm',
   );
@@ -43,7 +51,7 @@ function refusals(
     .filter(({ destination }) => isCovered(reached, destination))
     .map(({ destination, credential }) => {
       const what = credential === null ? 'rules' : `the credential ${credential}`;
-      const message = `${formatDestination(destination)} is granted with ${what}, and this version does not hold ${who} to that`;
+      const message = `${formatDestination(destination)} is granted with ${what}, and ${who} can be held to that in class sealed alone`;
       return new Diagnostic('E-CAP-031', message, { location: locate(['capabilities', 'network', 'allow'], 'key') });
     });
 }

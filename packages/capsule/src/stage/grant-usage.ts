@@ -74,12 +74,12 @@ export class GrantUsage {
   }
 
   /** The proxy has decided where a program may connect. */
-  readonly onDecision = ({ destination: name, verdict }: EgressDecision): void => {
+  readonly onDecision = ({ destination: name, verdict, rule = ofNetwork }: EgressDecision): void => {
     const reading = parseDestination(name ?? '');
     if (reading.kind !== 'destination') return;
     const place = placeOf(reading.destination);
     this.#egress.add({ ...place, by: programs, allowed: verdict !== 'refused', connections: 1 });
-    if (verdict === 'refused') this.#refused({ what: 'host', name: addressOf(place), rule: ofNetwork, by: programs });
+    if (verdict === 'refused') this.#refused({ what: 'host', name: addressOf(place), rule, by: programs });
   };
 
   /** The proxy has connected a program. What passes is summed when the connection ends, or the session. */

@@ -21,7 +21,9 @@ import type { Launcher } from '@svc/sandbox/launcher.ts';
 import type { MachineNetwork } from '../launch/machine-network.ts';
 import type { GivenProject } from '../launch/running-capsule.ts';
 import { isTelemetryVariable } from '../launch/telemetry-variables.ts';
+import type { BoundPrograms } from './bound-programs.ts';
 import type { LateGrantUsage } from './late-grant-usage.ts';
+import type { SessionKeys } from './session-keys.ts';
 import type { SessionSkills } from './session-skills.ts';
 
 interface SessionProcessesDeps {
@@ -42,6 +44,10 @@ interface SessionProcessesDeps {
   readonly env: Readonly<Record<string, string | undefined>>;
   /** Its way to the hosts of their grants, and whom they trust beside those of the system. */
   readonly network: Pick<MachineNetwork, 'proxyFor' | 'authorities'>;
+  /** What is held of hosts that are granted with more than their names; null without any. */
+  readonly keys: SessionKeys | null;
+  /** The ways to these; null where no program reaches one. */
+  readonly bound: BoundPrograms | null;
   /** Sees what they do with their grants. */
   readonly grantUsage: Pick<LateGrantUsage, 'onDecision' | 'onConnection'>;
 }
@@ -68,6 +74,12 @@ export class SessionProcesses {
     return this.#deps.home;
   }
 
+  /** The grants of a process of this subject, with what is held of its hosts; `subject` as of `SessionKeys`. */
+  heldTo(grants: ProcessGrants, subject: string | null): ProcessGrants {
+    const bound = this.#deps.bound?.networkFor(subject, grants.networkAllow) ?? null;
+    return bound === null ? grants : { ...grants, bound };
+  }
+
   /** The door for processes with these grants; their scope is made when it is not there. */
   launcher(grants: ProcessGrants): Launcher {
     const { directories, project } = this.#deps;
@@ -77,7 +89,7 @@ export class SessionProcesses {
     const shown = skills === null ? {} : { shown: skills.shown };
     // A program in a named workdir sees what is masked there as masked; `project/` is for those that are granted it.
     const workdir = project?.grant.project?.isWorkdir === true ? project.grant : {};
-    const trusted = grants.networkAllow.length === 0 ? null : this.#trusted();
+    const trusted = grants.networkAllow.length === 0 ? null : this.#trusted(grants);
     const reads = trusted === null ? {} : { reads: [...(grants.reads ?? []), trusted] };
     const contained = this.#contained.launcher({ ...grants, ...workdir, ...shown, ...reads });
     return {
@@ -99,8 +111,9 @@ export class SessionProcesses {
   }
 
   /** The file of the authorities that programs trust, made with the first of them; null where the environment names none. */
-  #trusted(): string | null {
-    const { directories, network } = this.#deps;
+  #trusted(grants: ProcessGrants): string | null {
+    const { directories, network, bound } = this.#deps;
+    if (bound !== null && grants.bound !== undefined) return bound.bundle;
     if (network.authorities === null) return null;
     this.#bundle ??= join(directories.session, 'authorities.pem');
     writeFileSync(this.#bundle, network.authorities, { mode: 0o644 });
@@ -121,7 +134,10 @@ export class SessionProcesses {
 
   /** The environment of a program: the allowed variables of the runtime, and where its state stores are. */
   environment(allowed: readonly string[], stores: readonly StoreDirectory[] = []): Readonly<Record<string, string>> {
-    const allow = allowed.filter((name) => !isTelemetryVariable(name));
+    const { keys } = this.#deps;
+    const allow = allowed.filter(
+      (name) => !isTelemetryVariable(name) && keys?.isIn(this.#deps.env[name] ?? '') !== true,
+    );
     const { sessionId, containment, directories, env: held, project: given } = this.#deps;
     const project = given?.grant.project;
     const { workdir: accessibleWorkdir } = directories;
@@ -130,12 +146,13 @@ export class SessionProcesses {
   }
 
   /** `host:port` at which a program finds a port of ours that its grants name. */
-  addressOf(servicePort: number): string {
-    return serviceAddress(servicePort, this.#deps.containment.achieved);
+  addressOf(servicePort: number, grants: ProcessGrants): string {
+    return serviceAddress(servicePort, this.#deps.containment.achieved, grants);
   }
 
   async close(): Promise<void> {
     await this.#contained.close();
+    this.#deps.bound?.close();
   }
 }
 

@@ -45,7 +45,10 @@ async function processDriver(parts: StageParts): Promise<Driver> {
   return await createProcessDriver({
     command: words,
     manifestDirectory: loaded.directory,
-    launcher: kept.keeping(processes.launcher({ ...capsuleProcesses(launch), reads }), 'driver'),
+    launcher: kept.keeping(
+      processes.launcher({ ...processes.heldTo(capsuleProcesses(launch), null), reads }),
+      'driver',
+    ),
     program: {
       service: programService(parts, reads, kept),
       apiKey: loaded.apiKey ?? null,
@@ -68,13 +71,13 @@ function programService(
 ): ProgramService {
   const token = new Secret(randomBytes(32).toString('base64url'));
   launch.redactor.register(token);
-  const grants = { ...capsuleProcesses(launch), reads };
+  const grants = { ...processes.heldTo(capsuleProcesses(launch), null), reads };
   return {
     token,
     mintName: () => randomBytes(12).toString('base64url'),
     version,
     launcherFor: (servicePort) => kept.keeping(processes.launcher({ ...grants, servicePort }), 'driver'),
-    addressFor: (servicePort) => processes.addressOf(servicePort),
+    addressFor: (servicePort) => processes.addressOf(servicePort, grants),
     onBug: raise,
   };
 }

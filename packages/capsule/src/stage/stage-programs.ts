@@ -79,7 +79,7 @@ async function toolProcess(
   { own, reads = [], set = {} }: ToolProcessRequest,
 ): Promise<{ readonly launcher: Launcher; readonly env: Readonly<Record<string, string>> }> {
   const stores = processes.openStores(own.stateStores);
-  const processGrants = toolProcesses(own, launch, stores);
+  const processGrants = processes.heldTo(toolProcesses(own, launch, stores), own.name);
   const launcher = processes.launcher({ ...processGrants, reads });
   return {
     launcher: (await programLogs()).keeping(launcher, owner),

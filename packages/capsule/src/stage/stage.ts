@@ -21,11 +21,13 @@ import type { CutBefore } from '@svc/session/tools/captured-output.ts';
 import { createSkillTool } from '@svc/session/tools/skill-tool.ts';
 import { createWasmTool } from '@svc/session/tools/wasm-tool.ts';
 import { toolchainVariables } from '@svc/sandbox/toolchain-variables.ts';
+import { commandSubject } from '@svc/artifacts/grants/host-bindings.ts';
 import type { PreparedLaunch } from '../launch/prepare.ts';
 import { closeAll, closeTogether } from './close-all.ts';
 import type { LateGrantUsage } from './late-grant-usage.ts';
 import type { ProgramLogs, ProgramLogsSettings } from './program-logs.ts';
 import { SessionComponents } from './session-components.ts';
+import type { BoundPrograms } from './bound-programs.ts';
 import type { SessionKeys } from './session-keys.ts';
 import { SessionProcesses } from './session-processes.ts';
 import { backgroundSettings, grantsOf, type StageParts, capsuleProcesses } from './stage-parts.ts';
@@ -77,6 +79,7 @@ export async function stageSession(request: StageRequest): Promise<StagedSession
   const { containment, hold, env, project, network } = launch;
   const skills = await openSkills(launch, directories);
   const keys = await sessionKeys(launch);
+  const bound = keys === null ? null : await boundPrograms(launch, directories, keys);
   const components = new SessionComponents({
     host,
     skills,
@@ -100,6 +103,8 @@ export async function stageSession(request: StageRequest): Promise<StagedSession
     env,
     project,
     network,
+    keys,
+    bound,
     grantUsage,
   });
   let opened: Promise<SessionServers> | null = null;
@@ -146,6 +151,7 @@ export async function stageSession(request: StageRequest): Promise<StagedSession
     ]);
   };
   try {
+    if (bound !== null) await tryWay(bound, parts);
     const tools = await stageTools(parts);
     const driver = recordedDriver(await stageDriver(parts), recorder);
     return {
@@ -184,6 +190,32 @@ async function sessionKeys({ grants, loaded }: PreparedLaunch): Promise<SessionK
   if (grants.bindings.length === 0) return null;
   const { SessionKeys } = await import('./session-keys.ts');
   return new SessionKeys({ grants, secrets: loaded.credentials, clock: systemClock });
+}
+
+/** Is null where no program could reach such a host. */
+async function boundPrograms(
+  { grants, artifacts, containment, network }: PreparedLaunch,
+  { session: directory }: SessionDirectories,
+  keys: SessionKeys,
+): Promise<BoundPrograms | null> {
+  const hasTools = artifacts.some(
+    ({ entry, manifest }) => entry.runtime === 'tool' && manifest.implementation !== 'wasm',
+  );
+  const hasPrograms = grants.shellAllow.length > 0 || grants.processDriver !== null || hasTools;
+  if (!hasPrograms || containment.achieved !== 'sealed') return null;
+  const { BoundPrograms } = await import('./bound-programs.ts');
+  return new BoundPrograms({ grants, keys, network, directory, clock: systemClock });
+}
+
+/** As the commands of the capsule would be started. */
+async function tryWay(
+  bound: BoundPrograms,
+  { launch, processes }: Pick<StageParts, 'launch' | 'processes'>,
+): Promise<void> {
+  const { project: _, ...grants } = capsuleProcesses(launch);
+  const launcherFor: Parameters<BoundPrograms['tryWay']>[0] = (tried, networkAllow) =>
+    processes.launcher({ ...grants, commands: [], networkAllow, bound: tried });
+  await bound.tryWay(launcherFor, processes.environment([]));
 }
 
 async function openProgramLogs(settings: ProgramLogsSettings): Promise<ProgramLogs> {
@@ -272,7 +304,7 @@ async function shellTools(parts: StageParts): Promise<readonly Tool[]> {
   const { shellAllow, envAllow } = launch.grants;
   if (shellAllow.length === 0) return [];
   const { createShellTools } = await import('@svc/session/tools/shell-tool.ts');
-  const grants = capsuleProcesses(launch);
+  const grants = processes.heldTo(capsuleProcesses(launch), commandSubject);
   const { achieved } = launch.scope.containment;
   const env = { ...toolchainVariables(grants, directories.workdir, achieved), ...processes.environment(envAllow) };
   return createShellTools(shellAllow, {

@@ -61,7 +61,12 @@ export const containmentCodes = {
   'E-CAP-031': {
     title: 'programs cannot be held to a credential or to rules of a host here',
     explanation:
-      'A host with rules or a credential is reached by commands, native tools and servers only where svc sees each of their requests. The message names the host and who would reach it. Name the host for components alone: take it from the programs with artifacts[].capabilities.network, or remove the rules and the credential.',
+      'A host with rules or a credential is reached by commands, native tools and servers only where svc sees each of their requests, which is class sealed. The message names the host and who would reach it. Run on a host that offers sealed, keep the host from the programs with artifacts[].capabilities.network, or remove the rules and the credential.',
+  },
+  'E-CAP-032': {
+    title: 'the way of programs to hosts with a credential or rules does not work',
+    explanation:
+      'Before the first turn, svc starts a program as the commands of the capsule are started. Over TLS it asks a server that stands for a host with a credential. The message says what it got instead of the answer. The session does not start: its programs would reach none of these hosts, or not as they are granted.',
   },
   'W-RUN-003': {
     title: 'a command that is listed cannot be run on this host',

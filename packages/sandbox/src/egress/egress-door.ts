@@ -5,7 +5,7 @@ import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 
 import { systemResolver } from '@svc/kit/net/resolver.ts';
-import { egressPort } from '../contained-environment.ts';
+import { egressPortOf } from '../contained-environment.ts';
 import type { ProcessGrants } from '../launch/process-grants.ts';
 import type { ContainmentPlace } from '../session-containment.ts';
 import { type EgressDecision, EgressLog } from './egress-rules.ts';
@@ -20,9 +20,10 @@ export interface EgressDoor {
 
 /** Throws the error of the file system where its log cannot be made. */
 export function openEgressDoor(
-  { networkAllow, servicePort }: ProcessGrants,
+  grants: ProcessGrants,
   { privateDirectory, logs: budget, onDecision, onConnection, proxyFor }: ContainmentPlace,
 ): EgressDoor {
+  const { networkAllow, servicePort, bound } = grants;
   const logs = join(privateDirectory, 'logs');
   mkdirSync(logs, { recursive: true, mode: 0o700 });
   const log = new EgressLog(join(logs, 'egress.jsonl'), budget);
@@ -30,12 +31,14 @@ export function openEgressDoor(
     allow: networkAllow,
     resolver: systemResolver,
     onDecision: (decision) => {
+      if (bound?.isTrial === true) return;
       log.write(decision);
       onDecision?.(decision);
     },
     ...(onConnection === undefined ? {} : { onConnection }),
     ...(proxyFor === undefined ? {} : { proxyFor }),
-    ...(servicePort === undefined ? {} : { service: { proxyPort: egressPort, port: servicePort } }),
+    ...(bound === undefined ? {} : { bound }),
+    ...(servicePort === undefined ? {} : { service: { proxyPort: egressPortOf(grants), port: servicePort } }),
   });
   return {
     serve: (listening, heard) => listening.on('connection', (socket) => proxy.accept(socket, heard)),

@@ -1,10 +1,13 @@
 /** The proxy through which contained processes reach the network, and nothing else: it serves the requests of each connection, or the tunnel it asks for. */
 
+import { request as nodeRequest } from 'node:http';
 import type { Socket } from 'node:net';
 
+import type { BoundHost } from '@svc/kit/keys/bound-host.ts';
 import type { NetworkDestination } from '@svc/kit/net/network-destination.ts';
 import type { ProxyFor } from '@svc/kit/net/proxy.ts';
 import type { HostResolver } from '@svc/kit/net/resolver.ts';
+import type { BoundNetwork } from './bound-network.ts';
 import {
   type EgressRules,
   defaultLimits,
@@ -12,10 +15,17 @@ import {
   type EgressLimits,
   type Connect,
 } from './egress-rules.ts';
-import { forwardRequest } from './forward-request.ts';
+import { type ForwardEnd, forwardRequest } from './forward-request.ts';
 import { openService, openUpstream, connectDirectly } from './open-upstream.ts';
 import { ownServiceTarget, parseTarget, type ProxyTarget, type OwnService } from './proxy-target.ts';
-import { parseRequestHead, type RequestHead, encodeRefusal, refuse, type ProxyRefusal } from './message-heads.ts';
+import {
+  parseRequestHead,
+  type RequestHead,
+  encodeRefusal,
+  refuse,
+  type ProxyRefusal,
+  upstreamHeaders,
+} from './message-heads.ts';
 import { SocketReader } from './socket-reader.ts';
 
 /** Nothing has passed for too long. */
@@ -24,6 +34,7 @@ class IdleUpstream extends Error {
 }
 
 const lingerMs = 2_000;
+const maxResponseHeadBytes = 64 * 1024;
 const established = 'HTTP/1.1 200 Connection established\r\n\r\n';
 
 /**
@@ -35,11 +46,14 @@ class ProxyConnection {
   readonly #rules: EgressRules;
   readonly #reader: SocketReader;
   readonly #gone = new AbortController();
+  /** The host that a client takes this for, whose TLS was opened; null where it knows that this is a proxy. */
+  readonly #host: BoundHost | null;
   #headTimer: NodeJS.Timeout | undefined;
 
-  constructor(client: Socket, rules: EgressRules) {
+  constructor(client: Socket, rules: EgressRules, host: BoundHost | null = null) {
     this.#client = client;
     this.#rules = rules;
+    this.#host = host;
     this.#reader = new SocketReader(client);
     client.once('close', () => this.#gone.abort());
     client.on('timeout', () => client.destroy());
@@ -48,6 +62,8 @@ class ProxyConnection {
   /** Settles once the connection is over. Never rejects. */
   async serve(): Promise<void> {
     this.#limitHead();
+    if (this.#rules.bound !== null && this.#host === null && (await this.#reader.beginsTls()))
+      return this.#serveTls(null);
     while (!this.#client.destroyed) {
       const head = await this.#nextHead();
       if (head === null) return;
@@ -55,6 +71,9 @@ class ProxyConnection {
         this.#refuseUnread(head);
         return;
       }
+      const bound = await this.#serveBound(head);
+      if (bound === 'next') continue;
+      if (bound === 'over') return;
       const { service } = this.#rules;
       const own = service === null ? null : ownServiceTarget(head, service);
       const target = own ?? parseTarget(head);
@@ -114,8 +133,24 @@ class ProxyConnection {
     const end = (): void => void upstream.destroy();
     this.#gone.signal.addEventListener('abort', end);
     if (this.#gone.signal.aborted) end();
-    const forwarded = await forwardRequest({ head, target, reader: this.#reader, client, upstream, through });
+    const authorization = through?.authorization ?? null;
+    const ofProxy = authorization === null ? [] : [['Proxy-Authorization', authorization]];
+    const request = nodeRequest({
+      method: head.method,
+      path: through === null ? target.path : `http://${target.host}${target.path === '*' ? '' : target.path}`,
+      headers: [...upstreamHeaders(head, target.host), ...ofProxy].flat(),
+      createConnection: () => upstream,
+      maxHeaderSize: maxResponseHeadBytes,
+      insecureHTTPParser: false,
+    });
+    const forwarded = await forwardRequest({ head, reader: this.#reader, client, request });
+    upstream.destroy();
     this.#gone.signal.removeEventListener('abort', end);
+    return this.#goesOn(forwarded, head);
+  }
+
+  /** True when the next request may follow. */
+  #goesOn(forwarded: ForwardEnd, head: RequestHead): boolean {
     switch (forwarded.kind) {
       case 'next':
         return true;
@@ -123,12 +158,51 @@ class ProxyConnection {
         this.#linger();
         return false;
       case 'broken':
-        breakOff(client);
+        breakOff(this.#client);
         return false;
       case 'refused':
         this.#refuse(forwarded, head.method);
         return false;
     }
+  }
+
+  /** Serves a request to a host that is granted with more than its name; `other` where it is for another. */
+  async #serveBound(head: RequestHead): Promise<'next' | 'over' | 'other'> {
+    const { bound } = this.#rules;
+    if (bound === null) return 'other';
+    const { gatewayRequest, serveBound } = await import('./bound-request.ts');
+    const found =
+      this.#host === null
+        ? (gatewayRequest(head, this.#rules) ?? boundTarget(head, bound))
+        : { head, host: this.#host };
+    if (found === null) return 'other';
+    this.#client.setTimeout(0);
+    if (found.head.method === 'CONNECT' && this.#host === null) {
+      this.#client.write(established);
+      await this.#serveTls(found.host);
+      return 'over';
+    }
+    const shared = { rules: this.#rules, reader: this.#reader, client: this.#client, gone: this.#gone.signal };
+    const forwarded = await serveBound({ ...found, ...shared });
+    return this.#goesOn(forwarded, head) ? 'next' : 'over';
+  }
+
+  /** Opens TLS, and serves the requests in it. */
+  async #serveTls(tunnelTo: BoundHost | null): Promise<void> {
+    const { bound, limits } = this.#rules;
+    if (bound === null) throw new Error('nothing is held of any host');
+    const early = this.#reader.release();
+    clearTimeout(this.#headTimer);
+    if (early.length > 0) this.#client.unshift(early);
+    const { acceptTls } = await import('./bound-tls.ts');
+    const opened = await acceptTls(this.#client, bound, { tunnelTo, withinMs: limits.headMs });
+    if (opened === null) {
+      const reason =
+        'TLS could not be opened: the client names another host, or does not trust the certificate of the session.';
+      this.#rules.onDecision({ destination: tunnelTo?.origin ?? null, verdict: 'refused', reason });
+      return;
+    }
+    await new ProxyConnection(opened.socket, this.#rules, opened.host).serve();
   }
 
   /** A request that was refused for what it is, so that no destination was decided on. */
@@ -186,9 +260,29 @@ function closeOf(socket: Socket): Promise<void> {
   });
 }
 
+/** The host that a request names, where it is granted with more than its name; null for any other request. */
+function boundTarget(
+  head: RequestHead,
+  bound: BoundNetwork,
+): { readonly head: RequestHead; readonly host: BoundHost } | null {
+  const target = parseTarget(head);
+  if (target.kind === 'refused') return null;
+  const { scheme, host: name, port } = target.destination;
+  const host = bound.hosts(new URL(`${scheme}://${name}:${port}`).origin);
+  if (host === null) return null;
+  if (target.kind === 'tunnel') return { host, head };
+  const headers = head.headers.filter(([each]) => each.toLowerCase() !== 'host');
+  return { host, head: { ...head, target: target.path, headers: [['Host', new URL(host.origin).host], ...headers] } };
+}
+
 /** Cuts a TCP connection with a reset and nothing before it, so that its peer cannot take the cut for an end. */
 export function breakOff(socket: Socket): void {
   if (socket.destroyed) return;
+  // TLS has no reset of its own: its client knows by the framing of HTTP that the end is missing.
+  if ('encrypted' in socket) {
+    socket.destroy();
+    return;
+  }
   if (socket.writableEnded && !socket.writableFinished) {
     // The end is on its way, and a reset is refused until it has been sent.
     socket.destroy();
@@ -208,6 +302,8 @@ interface EgressProxyOptions {
   /** How a checked address is connected to; directly when absent. */
   readonly connect?: Connect;
   readonly limits?: Partial<EgressLimits>;
+  /** What is held of requests to some of the hosts; nothing more than their names when absent. */
+  readonly bound?: BoundNetwork;
   /** What the runtime itself serves to the command behind the proxy; nothing when absent. */
   readonly service?: OwnService;
 }
@@ -224,8 +320,14 @@ export class EgressProxy {
   #served = 0;
   #closed = false;
 
-  constructor({ limits, connect = connectDirectly, service, ...rules }: EgressProxyOptions) {
-    this.#rules = { ...rules, connect, service: service ?? null, limits: { ...defaultLimits, ...limits } };
+  constructor({ limits, connect = connectDirectly, service, bound, ...rules }: EgressProxyOptions) {
+    this.#rules = {
+      ...rules,
+      connect,
+      bound: bound ?? null,
+      service: service ?? null,
+      limits: { ...defaultLimits, ...limits },
+    };
   }
 
   /** Serves a connection until either side ends it, and owns it from now on. `heard` gets each decision on it. */

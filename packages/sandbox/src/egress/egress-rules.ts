@@ -8,12 +8,13 @@ import type { ProxyFor } from '@svc/kit/net/proxy.ts';
 import type { HostResolver } from '@svc/kit/net/resolver.ts';
 import type { LogBudget } from '@svc/kit/log-budget.ts';
 import { unlessRefused } from '@svc/kit/files/unless-refused.ts';
+import type { BoundNetwork } from './bound-network.ts';
 import type { OwnService } from './proxy-target.ts';
 
 /** Opens a connection to an address, never to a name. */
 export type Connect = (to: { readonly address: string; readonly port: number }) => Socket;
 
-/** One decision of the proxy for the log. Holds the destination alone: no path, no header, no body. */
+/** One decision of the proxy for the log. Holds the destination alone, and of no host a header or a body. */
 export interface EgressDecision {
   /** In the spelling of `capabilities.network.allow`; null when the request named none that could be read. */
   readonly destination: string | null;
@@ -21,6 +22,16 @@ export interface EgressDecision {
   readonly verdict: 'allowed' | 'refused' | 'failed';
   /** A sentence for a person; null when it was allowed. */
   readonly reason: string | null;
+  /** The manifest key that refused it, where that is not the one of the destination. */
+  readonly rule?: string;
+  /** The method, the path without its query, and the status of a request to a host that is granted with rules or a credential. */
+  readonly method?: string;
+  readonly path?: string;
+  readonly status?: number;
+  /** Whether the key was put in. */
+  readonly keyed?: boolean;
+  /** Why its answer was cut, as a clause. */
+  readonly cut?: string;
 }
 
 export interface EgressLimits {
@@ -51,6 +62,8 @@ export interface EgressRules {
   /** Called with each connection to a destination; the proxy ends it. */
   readonly onConnection?: (to: NetworkDestination, socket: Socket) => void;
   readonly limits: EgressLimits;
+  /** What is held of requests to some of the hosts; null where that is nothing. */
+  readonly bound: BoundNetwork | null;
   /** A service of the runtime at the proxy's own address; null for a process that may not use one. */
   readonly service: OwnService | null;
 }

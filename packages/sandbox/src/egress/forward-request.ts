@@ -1,19 +1,18 @@
 /** Passes one request on to a server, and its answer back. */
 
-import { request as nodeRequest, type ClientRequest, type IncomingMessage } from 'node:http';
+import { type ClientRequest, type IncomingMessage, STATUS_CODES } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Writable } from 'node:stream';
+import type { AnswerGuard } from '@svc/kit/keys/bound-host.ts';
 import { networkFault, networkReason } from '@svc/kit/net/network-reason.ts';
-import type { Proxy } from '@svc/kit/net/proxy.ts';
-import type { ProxyTarget } from './proxy-target.ts';
 import {
   type RequestHead,
   type BodyFraming,
   wantsKeepAlive,
-  upstreamHeaders,
   encodeInterim,
   encodeResponseHead,
   planResponse,
+  type ResponsePlan,
   refuse,
   type ProxyRefusal,
   parseHeaderLine,
@@ -24,21 +23,28 @@ import type { SocketReader } from './socket-reader.ts';
  * How the client's connection goes on: with the next request, not at all, or broken off because a response that had begun
  * cannot be ended well. A refusal is still to be sent.
  */
-type ForwardEnd = { readonly kind: 'next' } | { readonly kind: 'close' } | { readonly kind: 'broken' } | ProxyRefusal;
+export type ForwardEnd =
+  | { readonly kind: 'next' }
+  | { readonly kind: 'close' }
+  | { readonly kind: 'broken' }
+  | ProxyRefusal;
 
 interface Forwarding {
   readonly head: RequestHead;
-  readonly target: Extract<ProxyTarget, { readonly kind: 'request' }>;
   readonly reader: SocketReader;
   readonly client: Socket;
-  /** Used for this one request and closed with it. */
-  readonly upstream: Socket;
-  /** The proxy at the other end; null where that is the server itself. */
-  readonly through: Proxy | null;
+  /** The request as the server gets it. Nothing of it was sent. */
+  readonly request: ClientRequest;
+  /** Whether its connection serves other requests after this one. */
+  readonly isKept?: true;
+  /** Looks for a key in the answer; null where that holds none. */
+  readonly guard?: AnswerGuard | null;
+  /** Hears the status of the answer, and why it was cut. */
+  readonly onAnswer?: (answer: { readonly status?: number; readonly cut?: string }) => void;
 }
 
-const maxResponseHeadBytes = 64 * 1024;
 const maxInterims = 32;
+const noBytes: Buffer = Buffer.alloc(0);
 
 /** Sends one request on and its response back, each no faster than its reader takes it. Never rejects. */
 export function forwardRequest(forwarding: Forwarding): Promise<ForwardEnd> {
@@ -54,18 +60,8 @@ class RequestForward {
   #interims = 0;
 
   constructor(forwarding: Forwarding) {
-    const { head, target, upstream, through } = forwarding;
-    const authorization = through?.authorization ?? null;
-    const ofProxy = authorization === null ? [] : [['Proxy-Authorization', authorization]];
     this.#forwarding = forwarding;
-    this.#request = nodeRequest({
-      method: head.method,
-      path: through === null ? target.path : `http://${target.host}${target.path === '*' ? '' : target.path}`,
-      headers: [...upstreamHeaders(head, target.host), ...ofProxy].flat(),
-      createConnection: () => upstream,
-      maxHeaderSize: maxResponseHeadBytes,
-      insecureHTTPParser: false,
-    });
+    this.#request = forwarding.request;
     // Beyond a limit Node would leave header lines out without a word.
     this.#request.maxHeadersCount = 0;
   }
@@ -78,8 +74,7 @@ class RequestForward {
       response === null
         ? (this.#bodyFault ?? this.#failure ?? refuse(502, 'The server ended the connection without an answer.'))
         : await this.#relay(response);
-    this.#request.destroy();
-    this.#forwarding.upstream.destroy();
+    if (this.#forwarding.isKept !== true || response?.complete !== true || !this.#sentWhole) this.#request.destroy();
     // A body that is still being read ends with the client's connection.
     if (this.#sentWhole) await sending;
     return end;
@@ -95,7 +90,9 @@ class RequestForward {
         // A switch of protocols is final, and nothing that was asked for.
         if (interim.statusCode === 101 || head.version === '1.0') return;
         this.#interims += 1;
-        const bytes = encodeInterim(interim);
+        const bytes = encodeInterim(
+          this.#forwarding.guard == null ? interim : { ...interim, rawHeaders: [], statusMessage: '' },
+        );
         // Few enough to wait for nobody.
         if (bytes !== null && this.#interims <= maxInterims && !client.destroyed) client.write(bytes);
       });
@@ -130,21 +127,71 @@ class RequestForward {
   }
 
   async #relay(response: IncomingMessage): Promise<ForwardEnd> {
-    const { client, head } = this.#forwarding;
-    const plan = planResponse(response, head);
+    const { client, head, guard = null, onAnswer } = this.#forwarding;
+    const planned = planResponse(response, head);
+    if (planned.kind === 'refused') return planned;
+    const plan = guard === null ? planned : this.#guardedHead(planned, response, guard);
     if (plan.kind === 'refused') return plan;
+    onAnswer?.({ status: response.statusCode ?? 0 });
     const keep = wantsKeepAlive(head) && this.#sentWhole && plan.framing !== 'close';
-    if (!(await writePiece(client, encodeResponseHead(plan, keep)))) return { kind: 'broken' };
+    // An answer of a known length can still become a refusal that says why, until its first bytes are known to be fine.
+    let isBegun = guard === null || plan.framing !== 'length';
+    const begin = async (): Promise<boolean> => {
+      if (isBegun) return true;
+      isBegun = true;
+      return await writePiece(client, encodeResponseHead(plan, keep));
+    };
+    const cut = (): ForwardEnd => (isBegun || guard === null ? { kind: 'broken' } : refuse(502, `${guard.cutWords}.`));
+    if (isBegun && !(await writePiece(client, encodeResponseHead(plan, keep)))) return { kind: 'broken' };
     try {
       for await (const piece of response as AsyncIterable<Buffer>) {
-        if (!(await writePiece(client, plan.framing === 'chunked' ? chunk(piece) : piece))) return { kind: 'broken' };
+        const given = guard === null ? piece : this.#passed(guard, () => guard.next(piece));
+        if (given === null) return cut();
+        if (given.length > 0 && !((await begin()) && (await this.#give(plan, given)))) return { kind: 'broken' };
       }
+      const rest = guard === null ? null : this.#passed(guard, () => guard.rest());
+      if (guard !== null && rest === null) return cut();
+      if (!((await begin()) && (await this.#give(plan, rest ?? noBytes)))) return { kind: 'broken' };
     } catch {
       // The server broke off, or broke its own framing: the client must not take what came for the whole.
       return { kind: 'broken' };
     }
     if (plan.framing === 'chunked' && !(await writePiece(client, Buffer.from('0\r\n\r\n')))) return { kind: 'broken' };
     return keep ? { kind: 'next' } : { kind: 'close' };
+  }
+
+  async #give({ framing }: ResponsePlan, piece: Buffer): Promise<boolean> {
+    if (piece.length === 0) return true;
+    return await writePiece(this.#forwarding.client, framing === 'chunked' ? chunk(piece) : piece);
+  }
+
+  /** The reason that the server gives is not passed on. */
+  #guardedHead(plan: ResponsePlan, response: IncomingMessage, guard: AnswerGuard): ResponsePlan | ProxyRefusal {
+    const { 'content-encoding': coding = 'identity' } = response.headers;
+    if (coding.toLowerCase() !== 'identity') {
+      this.#forwarding.onAnswer?.({ cut: guard.unsearchedWords });
+      return refuse(502, `${guard.unsearchedWords}: it came compressed.`);
+    }
+    const lines = plan.headers.map(([name, value]) => [name, Buffer.from(value, 'latin1')] as const);
+    const given = this.#passed(guard, () => guard.headers(lines));
+    if (given === null) return refuse(502, `${guard.cutWords}.`);
+    const status = response.statusCode ?? 0;
+    const headers = given.map(([name, value]) => [name, value.toString('latin1')] as const);
+    return { ...plan, statusLine: `HTTP/1.1 ${status} ${STATUS_CODES[status] ?? ''}`, headers };
+  }
+
+  /** What the guard gives out; null when the answer is cut here. */
+  #passed<T>(guard: AnswerGuard, pass: () => T | null): T | null {
+    let given: T | null = null;
+    let words = guard.cutWords;
+    try {
+      given = pass();
+    } catch {
+      // Whatever went wrong with the search, the key may be in what was to be searched.
+      words = guard.unsearchedWords;
+    }
+    if (given === null) this.#forwarding.onAnswer?.({ cut: words });
+    return given;
   }
 }
 

@@ -107,13 +107,17 @@ const hopByHop: ReadonlySet<string> = new Set([
 const bodiless: ReadonlySet<string> = new Set(['GET', 'HEAD', 'DELETE', 'OPTIONS', 'TRACE']);
 
 /** The header lines for the upstream server: `Host` of the target, the framing of the body as it was read, and what is not of the hop. */
-export function upstreamHeaders({ headers, framing, method }: RequestHead, host: string): HeaderLine[] {
+export function upstreamHeaders(
+  { headers, framing, method }: RequestHead,
+  host: string,
+  connection: 'close' | 'keep-alive' = 'close',
+): HeaderLine[] {
   const kept = endToEnd(headers).filter(([name]) => !['host', 'content-length'].includes(name.toLowerCase()));
   const sent: HeaderLine[] = [['Host', host], ...kept];
   if (framing.kind === 'chunked') sent.push(['Transfer-Encoding', 'chunked']);
   if (framing.kind === 'length') sent.push(['Content-Length', String(framing.bytes)]);
   if (framing.kind === 'none' && !bodiless.has(method)) sent.push(['Content-Length', '0']);
-  return [...sent, ['Connection', 'close']];
+  return [...sent, ['Connection', connection]];
 }
 
 /** What is meant for the other end, in its order: without the hop's own lines, all that `Connection` names, and `Proxy-*`. */
@@ -141,7 +145,7 @@ function optionsOf(values: readonly string[]): ReadonlySet<string> {
 }
 
 /** A response as it goes to the client: its framing is the proxy's own. */
-interface ResponsePlan {
+export interface ResponsePlan {
   readonly kind: 'response';
   readonly statusLine: string;
   readonly headers: readonly HeaderLine[];
@@ -206,7 +210,7 @@ function headerLines(raw: readonly string[]): HeaderLine[] | null {
 /** An answer of the proxy's own: its status and one plain sentence. The connection ends with it. */
 export interface ProxyRefusal {
   readonly kind: 'refused';
-  readonly status: 400 | 403 | 408 | 417 | 431 | 501 | 502 | 503 | 504 | 505;
+  readonly status: 400 | 403 | 408 | 417 | 421 | 431 | 501 | 502 | 503 | 504 | 505;
   readonly text: string;
 }
 

@@ -10,6 +10,8 @@ type HeadBytes =
   | { readonly kind: 'ended' }
   | ProxyRefusal;
 
+/** The type of the first record (RFC 8446 section 5.1). */
+const handshake = 0x16;
 const cr = 0x0d;
 const lf = 0x0a;
 const headEnd = Buffer.from('\r\n\r\n');
@@ -41,6 +43,13 @@ export class SocketReader {
         this.#wake = resolve;
       });
     }
+  }
+
+  /** Whether the first bytes are those of a handshake of TLS. They stay unread. */
+  async beginsTls(): Promise<boolean> {
+    const bytes = await this.read();
+    if (bytes !== null) this.unread(bytes);
+    return bytes?.[0] === handshake;
   }
 
   /** Gives back what was read too much. */

@@ -3,7 +3,7 @@
 import { join } from 'node:path';
 
 import { isBeneath } from '@svc/kit/files/resolve-beneath.ts';
-import { connects, containedHome, egressPort, opensTemporary, temporary } from '../contained-environment.ts';
+import { connects, containedHome, egressPortOf, opensTemporary, temporary } from '../contained-environment.ts';
 import {
   countsAlone,
   countsApart,
@@ -101,7 +101,7 @@ function namespacesOf({ userNamespace }: ComposedRoot, isShared: boolean): reado
 /** In a network of its own a process reaches what the proxy lets it reach, and nothing without one. */
 function networkOf(sealed: boolean, grants: ProcessGrants): LaunchPlan['network'] {
   if (!sealed) return { kind: 'none' };
-  return connects(grants) ? { kind: 'listen', port: egressPort } : { kind: 'loopback' };
+  return connects(grants) ? { kind: 'listen', port: egressPortOf(grants) } : { kind: 'loopback' };
 }
 
 const [cpuSeconds, fileBytes, dataBytes, coreBytes, processes, openFiles] = [0, 1, 2, 4, 6, 7];
@@ -208,7 +208,7 @@ function repositoryRules(git: RepositoryData | null, mayWrite: boolean): Landloc
 /** Landlock knows ports, not hosts: an allow-list narrows the ports at most, and a host without a port none. */
 function portsOf(grants: ProcessGrants, sealed: boolean): readonly number[] | 'any' {
   const { networkAllow, servicePort } = grants;
-  if (sealed) return connects(grants) ? [egressPort] : [];
+  if (sealed) return connects(grants) ? [egressPortOf(grants)] : [];
   const ports = new Set<number>(servicePort === undefined ? [] : [servicePort]);
   if (networkAllow.length > 0) ports.add(nameServicePort);
   for (const { port } of networkAllow) {
@@ -315,6 +315,14 @@ export function composeRoot({ files, grants, workdir, proc, mapped }: RootReques
       source: path,
       target: path,
     })),
+    ...(grants.bound?.covers ?? [])
+      .filter(({ target }) => directories.has(target) || isBelowAny(target, directories))
+      .map(({ source, target }): RootStep => ({
+        kind: 'bind',
+        attributes: readOnly | noSuid | noDev | owners,
+        source,
+        target,
+      })),
     ...deviceSteps,
     ...(proc ? [procStep] : []),
     ...grants.stores.map((store): RootStep => ({

@@ -1,6 +1,7 @@
 /** What a contained process may do. */
 
 import { type FlagGrants, noFlags } from '@svc/artifacts/grants/flag-grants.ts';
+import type { BoundNetwork } from '../egress/bound-network.ts';
 import type { NetworkDestination } from '@svc/kit/net/network-destination.ts';
 import type { ShownFolder } from './shown-folder.ts';
 
@@ -99,6 +100,8 @@ export interface ProcessGrants extends FlagGrants {
   /** Where it starts, an absolute path that it may read; its project folder or its part of the workdir when absent. */
   readonly cwd?: string;
   readonly networkAllow: readonly NetworkDestination[];
+  /** What is held of requests to some of these hosts in a network of its own; nothing more than their names when absent. */
+  readonly bound?: BoundNetwork;
   /** A port of this host's loopback at which the runtime itself serves the process; none when absent. */
   readonly servicePort?: number;
   readonly limits: ResourceLimits;

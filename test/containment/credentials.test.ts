@@ -1,0 +1,262 @@
+import { execFileSync, spawn } from 'node:child_process';
+import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs';
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { createServer } from 'node:https';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+
+import { startFakeOpenAi } from '@svc/testing/fake-openai.ts';
+import { describe, expect, it, onTestFinished } from 'vitest';
+
+import { useCapsules } from '../support/capsule-folders.ts';
+import { certify, shown } from '../support/certify.ts';
+import { StandInProxy } from '../support/stand-in-proxy.ts';
+import { svc, type SvcEnd } from '../support/svc-process.ts';
+import type { Workspace } from '../support/workspace.ts';
+import { hasProgram, whereClassIs } from './use-capsule.ts';
+
+const capsule = useCapsules();
+const canary = 'canary-key-0123456789';
+const host = 'api.company.test';
+const hasPrograms = ['openssl', 'curl', 'git', 'python3'].every(hasProgram);
+
+interface Service {
+  /** What was asked, with the credential: `GET /me known`. */
+  readonly asked: string[];
+  readonly run: (commands: readonly string[], manifest?: string) => Promise<Ran>;
+}
+
+interface Ran extends SvcEnd {
+  readonly workspace: Workspace;
+  /** What the model heard of each command. */
+  readonly heard: readonly string[];
+}
+
+/** A service with a key, at a name that only a proxy of the machine knows. */
+async function service(): Promise<Service> {
+  const asked: string[] = [];
+  const authority = certify('*.company.test');
+  const root = mkdtempSync(join(tmpdir(), 'svc-service-'));
+  onTestFinished(() => rmSync(root, { recursive: true, force: true }));
+  makeRepository(root);
+  const server = createServer(shown(authority), (request, response) => {
+    const { authorization = 'nothing' } = request.headers;
+    const who = isKnown(authorization) ? 'known' : 'unknown';
+    asked.push(`${request.method} ${request.url} ${who}`);
+    answer({ request, response, who, root });
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const { port } = server.address() as AddressInfo;
+  const proxy = await StandInProxy.forTest({ route: (target) => (target === `${host}:443` ? port : null) });
+  onTestFinished(() => {
+    server.closeAllConnections();
+    server.close();
+  });
+  const env = {
+    SERVICE_TOKEN: canary,
+    HTTPS_PROXY: `http://127.0.0.1:${proxy.port}`,
+    NO_PROXY: '127.0.0.1',
+    NODE_EXTRA_CA_CERTS: authority.certificate,
+    SVC_CONTAINMENT_CEILING: 'sealed',
+  };
+  const run = async (commands: readonly string[], manifest = whole): Promise<Ran> => {
+    const script = commands.map((command, at) => ({
+      kind: 'stream' as const,
+      toolCalls: [{ id: `call_${at}`, name: 'bash', arguments: JSON.stringify({ command }) }],
+    }));
+    const provider = await startFakeOpenAi([...script, { kind: 'stream', text: ['Done.'] }]);
+    onTestFinished(async () => await provider.close());
+    const workspace = capsule();
+    workspace.write(
+      'svc.yaml',
+      `name: keyed
+version: 0.1.0
+trace: { capture: content }
+inference: { endpoint: "${provider.endpoint}", model: small, max_turns: 30, driver: { artifact: svc-driver-openai } }
+${manifest}`,
+    );
+    const end = await svc(workspace, ['run', '-p', 'Go.', '--containment', 'sealed'], { env });
+    if (end.stderr.includes('E-CAP-003')) throw new Error(end.stderr);
+    const messages =
+      (provider.requests.at(-1)?.json as { readonly messages: readonly Record<string, string>[] } | undefined)
+        ?.messages ?? [];
+    return {
+      ...end,
+      workspace,
+      heard: messages.filter(({ role }) => role === 'tool').map(({ content = '' }) => content),
+    };
+  };
+  return { asked, run };
+}
+
+const whole = `capabilities:
+  shell: { allow: [bash, curl, git, python3, node, openssl, cat, env, grep, ls, sleep] }
+  env: { allow: [SERVICE_TOKEN] }
+  network:
+    allow:
+      - host: https://${host}
+        credential: service
+        rules: ["* /me", "GET /echo", "GET /late", "GET /away", "* /repo.git/**"]
+  credentials:
+    service: { value: "\${SERVICE_TOKEN}", for: [shell], scheme: basic, user: x-access-token, env: SERVICE_TOKEN, shape: ghp_ }
+`;
+
+function isKnown(authorization: string): boolean {
+  return authorization === `Basic ${Buffer.from(`x-access-token:${canary}`).toString('base64')}`;
+}
+
+interface Answering {
+  readonly request: IncomingMessage;
+  readonly response: ServerResponse;
+  readonly who: string;
+  readonly root: string;
+}
+
+function answer({ request, response, who, root }: Answering): void {
+  const { url = '', headers } = request;
+  if (url.startsWith('/repo.git/')) return serveGit({ request, response, who, root });
+  if (url === '/echo') return void response.end(JSON.stringify({ said: canary }));
+  if (url === '/away') return void response.writeHead(302, { location: `https://${host}/me?k=${canary}` }).end();
+  if (url === '/late')
+    return void response.write('something ', () => response.end(`and ${Buffer.from(`:${canary}`).toString('base64')}`));
+  response.setHeader('set-cookie', 'session=of-the-service').end(`${who} ${headers['accept-encoding'] ?? ''}\n`);
+}
+
+function makeRepository(root: string): void {
+  const git = (...args: readonly string[]): void => {
+    const identity = ['-c', 'user.name=A', '-c', 'user.email=a@example.com'];
+    execFileSync('git', [...identity, ...args], { cwd: root, stdio: 'ignore' });
+  };
+  git('init', '-b', 'main', 'work');
+  git('-C', 'work', 'commit', '--allow-empty', '-m', 'first of them');
+  git('clone', '--bare', 'work', 'repo.git');
+  git('-C', 'repo.git', 'config', 'http.receivepack', 'true');
+}
+
+/** By the CGI program that git brings along. */
+function serveGit({ request, response, who, root }: Answering): void {
+  if (who !== 'known') return void response.writeHead(401, { 'www-authenticate': 'Basic realm="git"' }).end();
+  const [path = '', query = ''] = (request.url ?? '').split('?');
+  const backend = spawn('git', ['http-backend'], {
+    env: {
+      PATH: process.env['PATH'],
+      GIT_PROJECT_ROOT: root,
+      GIT_HTTP_EXPORT_ALL: '1',
+      PATH_INFO: path,
+      QUERY_STRING: query,
+      REQUEST_METHOD: request.method,
+      CONTENT_TYPE: request.headers['content-type'] ?? '',
+      REMOTE_USER: 'someone',
+      ...(request.headers['content-encoding'] === undefined
+        ? {}
+        : { HTTP_CONTENT_ENCODING: request.headers['content-encoding'] }),
+      ...(request.headers['git-protocol'] === undefined
+        ? {}
+        : { GIT_PROTOCOL: String(request.headers['git-protocol']) }),
+    },
+    stdio: ['pipe', 'pipe', 'ignore'],
+  });
+  request.pipe(backend.stdin);
+  const pieces: Buffer[] = [];
+  backend.stdout.on('data', (piece: Buffer) => pieces.push(piece));
+  backend.once('close', () => {
+    const all = Buffer.concat(pieces);
+    const end = all.indexOf('\r\n\r\n');
+    for (const line of all.toString('latin1', 0, end).split('\r\n')) {
+      const [name = '', value = ''] = line.split(': ');
+      if (name === 'Status') response.statusCode = Number.parseInt(value, 10);
+      else response.setHeader(name, value);
+    }
+    response.end(all.subarray(end + 4));
+  });
+}
+
+function filesIn(directory: string): readonly string[] {
+  return readdirSync(directory).flatMap((name) => {
+    const path = join(directory, name);
+    return statSync(path).isDirectory() ? filesIn(path) : [path];
+  });
+}
+
+const u = `https://${host}`;
+const node = (code: string): string => `node -e '${code}'`;
+
+describe.skipIf(!hasPrograms)('a key for commands in sealed (skipped without openssl, curl, git and python3)', () => {
+  it('reaches the service through every client, and no place that the commands can read', async (context) => {
+    const { run, asked } = await service();
+    const clients: readonly (readonly [string, RegExp])[] = [
+      [`curl -sS ${u}/me`, /known identity/],
+      [`curl -sS -u "x:$SERVICE_TOKEN" --compressed ${u}/me`, /known identity/],
+      [`curl -sS --noproxy '*' -H "authorization: Bearer $SERVICE_TOKEN" ${u}/me`, /known identity/],
+      [node(`fetch("${u}/me").then((r) => r.text()).then(console.log)`), /known identity/],
+      [node(`require("https").get("${u}/me", (r) => r.on("data", (d) => console.log(String(d))))`), /known identity/],
+      [`python3 -c 'import urllib.request as u; print(u.urlopen("${u}/me").read())'`, /known identity/],
+      [
+        `printf 'GET /me HTTP/1.1\\r\\nHost: ${host}\\r\\nConnection: close\\r\\n\\r\\n' | openssl s_client -quiet -verify_return_error -servername ${host} -connect ${host}:443 2>/dev/null`,
+        /known identity/,
+      ],
+      [`curl -sS "$SVC_GATEWAY_SERVICE/me"`, /known identity/],
+      [
+        `export GIT_TERMINAL_PROMPT=0; git clone -q ${u}/repo.git r && cd r && git -c user.name=a -c user.email=a@b commit -q --allow-empty -m second && git push -q origin HEAD:main && git log --format=%s | cat`,
+        /second\nfirst of them/,
+      ],
+    ];
+    const refused: readonly (readonly [string, RegExp])[] = [
+      [
+        `curl -sS ${u}/echo`,
+        /the answer of https:\/\/api\.company\.test had the key of the credential service in it, and was cut/,
+      ],
+      [`curl -sS ${u}/late`, /svc did not let it connect: the answer of https:\/\/api\.company\.test had the key/],
+      [`curl -sSi ${u}/away`, /502/],
+      [`curl -sS -w '%{http_code}' ${u}/admin`, /no rule of that host lists its path.*403/s],
+      [`curl -sS -w '%{http_code}' --path-as-is ${u}/me/../admin`, /two readings.*403/s],
+      [
+        `curl -sS -w '%{http_code}' -H 'authorization: Bearer of-somebody-else' ${u}/me`,
+        /credential of its own, the header authorization.*403/s,
+      ],
+      [`curl -sS -w '%{http_code}' -b 'id=1' ${u}/me`, /the header cookie.*403/s],
+      [`curl -sS -w '%{http_code}' "${u}/me?access_token=x"`, /parameter of its query.*403/s],
+      [`curl -sS -w '%{http_code}' -H 'host: other.test' ${u}/me`, /421/],
+      [`curl -sS -w '%{http_code}' -H 'upgrade: websocket' -H 'connection: upgrade' ${u}/me`, /501/],
+      [`curl -sS -o /dev/null -w '%{http_version} %{http_code}' --http2 ${u}/me`, /1\.1 200/],
+      [`curl -sSk --resolve other.test:443:127.0.0.1 --noproxy '*' https://other.test/ 2>&1`, /curl: \(\d+\)/],
+      [`curl -sSi ${u}/me | grep -ci set-cookie`, /^0$/m],
+      [`curl -sS -X POST --data "k=$SERVICE_TOKEN" -w '%{http_code}' ${u}/me`, /known identity/],
+      [
+        'env; cat /proc/*/environ; cat /proc/*/cmdline; grep -rsl can""ary . /etc /tmp "$HOME" /opt; echo searched',
+        /searched/,
+      ],
+    ];
+    const all = [...clients, ...refused];
+    const ran = await whereClassIs(context, 'sealed', async () => await run(all.map(([command]) => command)));
+    expect({ code: ran.code, stdout: ran.stdout, stderr: ran.stderr }).toEqual({
+      code: 0,
+      stdout: 'Done.\n',
+      stderr: '',
+    });
+    for (const [at, [command, expected]] of all.entries()) expect(ran.heard[at], command).toMatch(expected);
+    // Every request that reached the service came with the key, those that are refused did not reach it.
+    expect(asked.filter((each) => each.endsWith(' unknown'))).toEqual([]);
+    expect(asked.join('\n')).not.toContain('admin');
+    expect(ran.heard.join('\n') + ran.stdout + ran.stderr).not.toContain('canary');
+    expect(ran.heard.join('\n')).toMatch(/SERVICE_TOKEN=ghp_[0-9a-f]{32}/);
+    for (const path of filesIn(join(ran.workspace.folder, '.svc')))
+      expect(readFileSync(path, 'latin1').includes('canary'), path).toBe(false);
+    const log = filesIn(join(ran.workspace.folder, '.svc')).find((path) => path.endsWith('egress.jsonl'));
+    const lines = readFileSync(log ?? '', 'utf8')
+      .split('\n')
+      .filter((line) => line !== '')
+      .map((line) => JSON.parse(line) as Record<string, unknown>);
+    expect(lines).toContainEqual({
+      destination: u,
+      method: 'GET',
+      path: '/me',
+      verdict: 'allowed',
+      reason: null,
+      keyed: true,
+      status: 200,
+    });
+    expect(lines.filter(({ rule }) => rule === 'capabilities.credentials.service').length).toBeGreaterThanOrEqual(5);
+  }, 240_000);
+});
