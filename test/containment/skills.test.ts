@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 
 import { advisory, printed, scoped, sealed, shell, type Setup } from './contained-capsule.ts';
-import { useCapsule } from './use-capsule.ts';
+import { needsPrograms, useCapsule } from './use-capsule.ts';
 import type { ContainmentClass } from '@svc/protocol/containment-class.ts';
 
 const folder = {
@@ -69,5 +69,56 @@ describe.each(setups)('the folder of a skill in $name', (setup) => {
 
   it('has nothing that is executed', async (context) => {
     expect((await capsule(context).result('execute')).text).toContain('Permission denied');
+  });
+});
+
+const listed = {
+  'skills/look/SKILL.md':
+    '---\ndescription: Looks.\nallowed-tools: Read, Bash(git:*), Bash(scripts/run.sh:*)\n---\nLook.\n',
+  'skills/look/scripts/run.sh': '#!/bin/sh\necho ran\nls .\necho new > made || true\n',
+};
+
+describe.each([...sealed, ...scoped])('what a list of a skill leaves in $name', (setup) => {
+  const capsule = useCapsule(setup, {
+    manifest: 'artifacts: [{ name: look, version: 1.0.0, runtime: skill, source: ./skills/look }]\n',
+    files: listed,
+    calls: [
+      shell('before', "-c alias.x='!ls .skills' x", 'git'),
+      { id: 'text', tool: 'look', input: {} },
+      shell('alias', "-c alias.x='!ls .skills' x", 'git'),
+      shell('version', '--version', 'git'),
+      shell('script', 'sh .skills/look/scripts/run.sh', 'sh'),
+      shell('read', '.skills/look/SKILL.md', 'cat'),
+      shell('other', '.skills', 'ls'),
+      shell('line', 'ls', 'sh'),
+    ],
+    capabilities: 'shell: { allow: [git, sh, cat, ls] }',
+  });
+
+  it('keeps a program from starting what the list does not name', async (context) => {
+    needsPrograms(context, 'git');
+    expect((await capsule(context).result('before')).text).toBe(printed('look'));
+    expect((await capsule(context).result('version')).text).toContain('git version');
+    const { text } = await capsule(context).result('alias');
+    expect(text).toMatch(/ls: (not found|Permission denied)/);
+    expect(text).not.toContain('look\n');
+  });
+
+  it('runs a script, which starts nothing that the list does not name', async (context) => {
+    const { text } = await capsule(context).result('script');
+    expect(text).toContain('stdout:\nran');
+    expect(text).toMatch(/ls: (not found|Permission denied)/);
+  });
+
+  it('says which skill does not allow a call', async (context) => {
+    needsPrograms(context, 'git');
+    const allows = 'it allows git; sh .skills/look/scripts/run.sh …; cat (read only)';
+    const text = `not allowed while the skill look is in use: ${allows}`;
+    expect(await capsule(context).result('other')).toEqual({ text, isError: true });
+    expect(await capsule(context).result('line')).toEqual({ text, isError: true });
+    expect((await capsule(context).result('read')).text).toContain('Looks.');
+    expect((await capsule(context).result('text')).text).toContain(
+      `While it is in use only these answer: ${allows.slice(10)}]`,
+    );
   });
 });

@@ -102,11 +102,6 @@ describe('a standard skill folder in a capsule', () => {
 
   it.for<[what: string, head: string, told: string]>([
     ['no description', 'name: forms', 'SKILL.md has no description, by which a model chooses a skill'],
-    [
-      'a list of tools',
-      'description: d\nallowed-tools: Read',
-      'SKILL.md has allowed-tools, which this version cannot hold a model to',
-    ],
   ])('cannot have %s', async ([, head, told]) => {
     const workspace = withSkill('', { files: { 'skills/forms/SKILL.md': `---\n${head}\n---\n` } });
     const { code, stderr } = await svc(workspace, ['run', '--task', '[]']);
@@ -123,6 +118,62 @@ describe('a standard skill folder in a capsule', () => {
     expect((await svc(workspace, ['run'])).stderr).toContain(
       'error[E-ART-005]: forms@1.0.0 is a skill, but the manifest lists it as a tool',
     );
+  });
+
+  it('refuses a call that its list does not name, from its text on until the task has ended', async () => {
+    const workspace = withSkill(
+      'lifecycle: { task_acceptance: single }\ncapabilities: { shell: { allow: [cat, sh] } }\n',
+      {
+        files: { 'skills/forms/SKILL.md': '---\ndescription: d\nallowed-tools: Read WebSearch\n---\nRead.\n' },
+      },
+    );
+    const before = await run(workspace, ['sh', { command: 'echo fine' }], ['forms', {}]);
+    expect(before.stderr).toContain(
+      'warning[W-RUN-210]: allowed-tools of the skill forms has words that stand for nothing here: WebSearch',
+    );
+    expect(before.said).toBe(
+      '[skill forms 1.0.0. Paths in it are below .skills/forms/. While it is in use only these answer: cat (read only)]\nRead.\n[also: references/list.md; call forms with file]',
+    );
+    const refused = await run(workspace, ['forms', {}], ['sh', { command: 'echo no' }]);
+    expect(refused.said).toBe('not allowed while the skill forms is in use: it allows cat (read only)');
+    const task = calling(['forms', {}], ['sh', { command: 'echo no' }]);
+    const { stdout } = await svc(workspace, ['--trust', '-p', task, '--output', 'json']);
+    expect(JSON.parse(stdout)).toMatchObject({ refused: [{ kind: 'call', what: 'sh', flag: null }] });
+    const replayed = await svc(workspace, ['run', '--replay']);
+    expect(replayed.code).toBe(0);
+  });
+
+  it.for<[tools: string, said: RegExp]>([
+    ['capsule', /echo no/],
+    ['["Bash(sh:*)"]', /echo no/],
+    ['["Bash(cat:*)"]', /it allows cat$/],
+  ])('has what the operator allows in place of its list (%s)', async ([tools, said]) => {
+    const workspace = withSkill('capabilities: { shell: { allow: [cat, sh] } }\n', {
+      files: { 'skills/forms/SKILL.md': '---\ndescription: d\nallowed-tools: Grep\n---\nRead.\n' },
+    });
+    const manifest = readFileSync(join(workspace.folder, 'svc.yaml'), 'utf8');
+    workspace.write('svc.yaml', manifest.replace('runtime: skill,', `runtime: skill, tools: ${tools},`));
+    expect((await run(workspace, ['forms', {}], ['sh', { command: 'echo no' }])).said).toMatch(said);
+  });
+
+  it('cannot have a word of the operator that stands for nothing', async () => {
+    const workspace = withSkill();
+    const manifest = readFileSync(join(workspace.folder, 'svc.yaml'), 'utf8');
+    workspace.write('svc.yaml', manifest.replace('runtime: skill,', 'runtime: skill, tools: [Read, "Bash(a;b)"],'));
+    const { code, stderr } = await svc(workspace, ['run', '--task', '[]']);
+    expect(code).not.toBe(0);
+    expect(stderr).toContain(
+      'error[E-MAN-003]: artifacts[].tools of forms has words that stand for nothing here: Read, Bash(a;b)',
+    );
+  });
+
+  it('stays away from models where its list names nothing of the capsule', async () => {
+    const head = '---\ndescription: d\nallowed-tools: WebSearch\n---\n';
+    const { said, stderr } = await run(withSkill('', { files: { 'skills/forms/SKILL.md': head } }), ['forms', {}]);
+    expect(stderr).toContain(
+      'warning[W-RUN-210]: allowed-tools of the skill forms names nothing that this capsule has',
+    );
+    expect(said).toContain('there is no tool named "forms"');
   });
 
   it('says which command its scripts lack', async () => {

@@ -106,13 +106,14 @@ type StartableLookup =
   | Extract<ProgramLookup, { readonly kind: 'refused' }>;
 
 function findStartable(
-  { command, env }: Pick<LaunchRequest, 'command' | 'env'>,
+  { command, env, narrowed }: Pick<LaunchRequest, 'command' | 'env' | 'narrowed'>,
   { commands }: ContainedLauncherOptions,
 ): StartableLookup {
   const path = env.PATH ?? '';
   const program = findProgram(command, path);
   if (program.kind === 'refused') return program;
-  const others = commands.map((name) => findProgram(name, path));
+  const without = new Set(narrowed?.without);
+  const others = commands.filter((name) => !without.has(name)).map((name) => findProgram(name, path));
   const startable = {
     program: program.path,
     commands: others.flatMap((other) => (other.kind === 'found' ? [other.path] : [])),

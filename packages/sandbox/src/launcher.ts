@@ -12,6 +12,16 @@ export interface LaunchRequest {
   readonly stdin: 'null' | 'pipe' | 'inherit';
   /** The process uses this one's own outputs, so its streams stay empty; pipes when absent. */
   readonly output?: 'inherit';
+  /** Absent where it has all that the launcher grants. */
+  readonly narrowed?: NarrowedLaunch | null;
+}
+
+/** What one launch does not get of what its launcher grants. */
+export interface NarrowedLaunch {
+  /** Commands that it may not start beside its own program. */
+  readonly without: readonly string[];
+  /** Whether it may read its workdir and not write there. */
+  readonly readOnly: boolean;
 }
 
 export type LaunchEnd =

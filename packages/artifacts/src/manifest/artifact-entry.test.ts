@@ -48,11 +48,15 @@ it('an entry of artifacts chooses tools of a server by their names', () => {
   const { manifest } = load(listing('tools: [read_file, a.b]'));
   expect(manifest.artifacts[0]?.tools).toEqual(['read_file', 'a.b']);
   expect(refusal(listing('tools: [a b]'))).toEqual([
-    'E-MAN-003 artifacts[0].tools[0] must be a name of a tool, not "a b"',
+    'E-MAN-003 artifacts[0].tools[0] must be a name of a tool, in which * stands for any part',
   ]);
   expect(refusal(listing('tools: []'))).toHaveLength(1);
-  expect(refusal(listing('runtime: skill, tools: [a]'))).toEqual([
-    'E-MAN-003 artifacts[0].tools is not allowed: it chooses tools of an MCP server',
+  expect(refusal(listing('tools: [read_file, "search_*"]'))).toEqual([]);
+  expect(refusal(listing('tools: capsule'))).toEqual(['E-MAN-003 artifacts[0].tools: capsule is for a skill']);
+  expect(refusal(listing('runtime: skill, tools: capsule'))).toEqual([]);
+  expect(refusal(listing('runtime: skill, tools: [Read, "Bash(git diff:*)"]'))).toEqual([]);
+  expect(refusal(listing('runtime: hook, tools: [a]'))).toEqual([
+    'E-MAN-003 artifacts[0].tools is not allowed: it chooses tools of an MCP server, and limits a skill',
   ]);
 });
 

@@ -1,4 +1,4 @@
-/** Compares texts with patterns in which `*` stands for any characters except a slash. */
+/** Compares texts with patterns in which `*` stands for any characters, or for any except a slash. */
 
 /**
  * Whether the pattern matches the whole text. `*` stands for any number of characters, none of them a slash; everything else stands for itself. Takes time
@@ -8,10 +8,11 @@ export function matchesPattern(pattern: string, text: string): boolean {
   // No star reaches across a slash, so each part between slashes is compared by itself.
   const patterns = pattern.split('/');
   const texts = text.split('/');
-  return patterns.length === texts.length && patterns.every((part, index) => matchesPart(part, texts[index] ?? ''));
+  return patterns.length === texts.length && patterns.every((part, index) => matchesText(part, texts[index] ?? ''));
 }
 
-function matchesPart(pattern: string, text: string): boolean {
+/** The same, where `*` stands for slashes too. */
+export function matchesText(pattern: string, text: string): boolean {
   const [first = '', ...others] = pattern.split('*');
   if (others.length === 0) return text === pattern;
   const last = others.pop() ?? '';

@@ -142,13 +142,7 @@ function checkArtifacts(draft: Draft, findings: Findings): void {
         hint: 'remove the list',
       });
     }
-    if (runtime !== 'tool' && draft.has(...path, 'tools')) {
-      findings.add('E-MAN-003', `artifacts[${index}].tools is not allowed: it chooses tools of an MCP server`, {
-        path: [...path, 'tools'],
-        part: 'key',
-        hint: 'remove the list',
-      });
-    }
+    checkTools(draft, path, findings);
     checkPlace(draft, path, findings);
     checkServer(draft, path, findings);
     if (typeof name !== 'string') return;
@@ -167,6 +161,30 @@ function checkArtifacts(draft: Draft, findings: Findings): void {
       const message = `artifacts[${index}].name is also a command of capabilities.shell.allow: the model could not distinguish them`;
       findings.add('E-MAN-003', message, { path: [...path, 'name'] });
     }
+  });
+}
+
+/** Tools of an MCP server are chosen by their names; what a skill allows is said in words that commands and arguments are part of. */
+function checkTools(draft: Draft, entry: KeyPath, findings: Findings): void {
+  const path = [...entry, 'tools'];
+  if (!draft.has(...path)) return;
+  const runtime = draft.at(...entry, 'runtime') ?? 'tool';
+  if (runtime === 'skill') return;
+  const shown = renderKeyPath(path);
+  if (runtime !== 'tool') {
+    const message = `${shown} is not allowed: it chooses tools of an MCP server, and limits a skill`;
+    findings.add('E-MAN-003', message, { path, part: 'key', hint: 'remove the list' });
+    return;
+  }
+  if (draft.at(...path) === 'capsule') {
+    findings.add('E-MAN-003', `${shown}: capsule is for a skill`, { path, hint: 'name tools of the server' });
+  }
+  draft.list(...path).forEach((name, index) => {
+    if (typeof name !== 'string' || /^[A-Za-z0-9_.*-]{1,128}$/.test(name)) return;
+    const at = [...path, index];
+    findings.add('E-MAN-003', `${renderKeyPath(at)} must be a name of a tool, in which * stands for any part`, {
+      path: at,
+    });
   });
 }
 

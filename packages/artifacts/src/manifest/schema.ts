@@ -64,9 +64,13 @@ const artifactEntry = z.strictObject({
   env: z.optional(programVariables),
   runs: z.optional(z.array(commandName).check(z.minLength(1), z.maxLength(32))),
   tools: z.optional(
-    z
-      .array(z.string().check(z.regex(/^[A-Za-z0-9_.-]{1,128}$/, 'must be a name of a tool')))
-      .check(z.minLength(1), z.maxLength(128)),
+    z.union(
+      [
+        z.literal('capsule'),
+        z.array(z.string().check(z.minLength(1), z.maxLength(256))).check(z.minLength(1), z.maxLength(128)),
+      ],
+      'must be a list of names of tools, or capsule for a skill',
+    ),
   ),
 });
 

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 
 import type { EffectiveGrants } from '@svc/artifacts/grants/effective-grants.ts';
 import type { InstalledArtifact, SkillFolder } from '@svc/artifacts/store/installed-artifact.ts';
-import { Diagnostic, DiagnosticList } from '@svc/kit/diagnostics/diagnostic.ts';
+import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import { unlessRefused } from '@svc/kit/files/unless-refused.ts';
 import { realPath } from '@svc/record/sessions/session-directories.ts';
 
@@ -21,8 +21,7 @@ export function folderSkills(artifacts: readonly InstalledArtifact[]): readonly 
 }
 
 /**
- * `W-RUN-210` for each part of a skill that does nothing here: scripts that no command runs, and a skill that no model is offered. Throws `E-ART-004` for a skill
- * that cannot be used as it asks, and `E-RUN-210` for a named workdir in which something else has the name of the skills.
+ * `W-RUN-210` for each part of a skill that does nothing here: scripts that no command runs, and a skill that no model is offered. Throws `E-RUN-210` for a named workdir in which something else has the name of the skills.
  */
 export function checkSkills(
   artifacts: readonly InstalledArtifact[],
@@ -31,8 +30,6 @@ export function checkSkills(
 ): readonly Diagnostic[] {
   const skills = folderSkills(artifacts);
   if (skills.length === 0) return [];
-  const limited = skills.filter(({ skill }) => skill.allowed !== null);
-  if (limited.length > 0) throw new DiagnosticList(limited.map(({ location }) => unheld(location)));
   if (workdir !== null) refuseTaken(realPath(workdir), grants.filesystemScope ?? '.');
   return skills.flatMap(({ manifest: { name }, skill }) => {
     const wanted = [...new Set(Object.values(skill.scripts))].sort();
@@ -41,16 +38,6 @@ export function checkSkills(
     if (skill.isForPeople) warnings.push(notOffered(name));
     return warnings;
   });
-}
-
-function unheld(location: string): Diagnostic {
-  return new Diagnostic(
-    'E-ART-004',
-    `${location}/SKILL.md has allowed-tools, which this version cannot hold a model to`,
-    {
-      hint: 'take allowed-tools out of it, and grant in svc.yaml what the skill needs and nothing else',
-    },
-  );
 }
 
 function notRun(name: string, lacking: readonly string[]): Diagnostic {

@@ -38,6 +38,7 @@ import { taskFrames } from '@svc/session/stream/task-frames.ts';
 import { traceLines } from '@svc/session/replay/trace-lines.ts';
 import { Inventory } from '@svc/session/tools/inventory.ts';
 import { createSubmitPlanTool } from '@svc/session/tools/plan/submit-plan-tool.ts';
+import { SkillCeiling } from '@svc/session/tools/skills/skill-ceiling.ts';
 import type { Tool } from '@svc/session/tools/tool.ts';
 import { endOf } from '../run/session-journal.ts';
 import { sessionSettings } from '../run/session-settings.ts';
@@ -150,7 +151,7 @@ class Replay {
     const tools = (JSON.parse(setup.tools) as readonly ToolSetup[]).map((tool) =>
       recordedTool(toolOf(tool, recorder, components), recorder),
     );
-    this.#inventory = new Inventory(tools, stillClock);
+    this.#inventory = new Inventory(tools, stillClock, undefined, new SkillCeiling(tools));
     this.#hooks = this.#hooksOf(JSON.parse(setup.hooks) as readonly HookSetup[], { inference, request, driver, spend });
     this.#session = new Session({
       id: request.session,

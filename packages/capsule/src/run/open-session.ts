@@ -17,7 +17,6 @@ import { RefusedRequests } from '@svc/session/files/refused-requests.ts';
 import { backgroundEnds, residueOf } from '@svc/session/loop/background-ends.ts';
 import type { Conversations } from '@svc/session/loop/conversations.ts';
 import { EventStream } from '@svc/session/stream/event-stream.ts';
-import type { Tool } from '@svc/session/tools/tool.ts';
 import { recordedTool } from '@svc/session/recorder/recorded-effects.ts';
 import { FrameStore } from '@svc/session/stream/frame-store.ts';
 import { Session } from '@svc/session/session.ts';
@@ -25,7 +24,7 @@ import { SpendMeter } from '@svc/session/model/spend-meter.ts';
 import { TaskBoard } from '@svc/session/loop/task-board.ts';
 import { taskFrames } from '@svc/session/stream/task-frames.ts';
 import { WorkdirSize } from '@svc/session/workdir/workdir-size.ts';
-import { Inventory } from '@svc/session/tools/inventory.ts';
+import type { Inventory } from '@svc/session/tools/inventory.ts';
 import { LateGrantUsage } from '../stage/late-grant-usage.ts';
 import { asksForTelemetry } from '../launch/telemetry-variables.ts';
 import type { OpenSessionRequest } from '../launch/open-session-request.ts';
@@ -33,6 +32,7 @@ import { sourceOfFirst } from '../launch/initial-task.ts';
 import type { SessionPeerFiles } from '../stage/stage-peer-files.ts';
 import { keptWhere } from '../stage/session-setup.ts';
 import { stageSession, type StagedSession } from '../stage/stage.ts';
+import { inventoryOf } from '../stage/inventory-of.ts';
 import { cardOf } from './capsule-card.ts';
 import { closeAll } from '../stage/close-all.ts';
 import type { DoorsAround } from './door-outside.ts';
@@ -125,8 +125,7 @@ export async function openSession(asked: OpenSessionRequest): Promise<OpenSessio
     const peerFiles = await peerFilesOf(open, directories);
     closing.push(() => peerFiles.close());
     const peerTools = peerFiles.tools.map((tool) => recordedTool(tool, recorder));
-    const tools = await takenTools([...staged.tools, ...peerTools], open);
-    const inventory = new Inventory(tools, systemClock, launch.redactor);
+    const inventory = await inventoryOf([...staged.tools, ...peerTools], staged.skills, open);
     const kept = await conversationsOf(open, directories);
     if (kept !== null) closing.push(kept.close);
     const telemetry = await openTelemetry(open);
@@ -156,17 +155,6 @@ export async function openSession(asked: OpenSessionRequest): Promise<OpenSessio
     throw error;
   }
 }
-
-/** The tools that providers take; a warning says which they do not. */
-async function takenTools(all: readonly Tool[], { onWarning }: OpenSessionRequest): Promise<readonly Tool[]> {
-  if (all.length <= plainlyFew) return all;
-  const { tools, warning } = (await import('../stage/tool-limit.ts')).limitedTools(all);
-  if (warning !== null) onWarning(warning);
-  return tools;
-}
-
-/** So few are taken without a look. */
-const plainlyFew = 100;
 
 /** Returns null, and loads nothing, when the environment does not ask for telemetry. */
 async function openTelemetry(open: OpenSessionRequest): Promise<SessionTelemetry | null> {

@@ -9,7 +9,8 @@ import { fetchPeerFileDeclaration } from '@svc/session/files/fetch-peer-file-too
 import { shareFileDeclaration } from '@svc/session/files/share-file-tool.ts';
 import { createSubmitPlanTool } from '@svc/session/tools/plan/submit-plan-tool.ts';
 import type { ToolSetup } from './session-setup.ts';
-import { folderSkills } from '../launch/skill-folders.ts';
+import { folderSkills, skillsName } from '../launch/skill-folders.ts';
+import { limitSkills } from './skill-lists.ts';
 import { skillDeclarations } from './session-skills.ts';
 import { commandDeclarations } from './stage-parts.ts';
 
@@ -29,7 +30,7 @@ export function declaredTools(
   listed: (artifact: string) => readonly ToolSetup[],
 ): readonly ToolSetup[] {
   const [spawned, ...moreSpawned] = grants.spawnAllow;
-  return [
+  const tools: readonly ToolSetup[] = [
     ...artifacts.flatMap((artifact) => ofArtifact(artifact, listed)),
     ...commandDeclarations(grants, loaded.manifest.lifecycle),
     ...(grants.planSubmit ? [submitPlan()] : []),
@@ -37,6 +38,7 @@ export function declaredTools(
     ...(loaded.manifest.exports.peer_files === undefined ? [] : [shareFileDeclaration()]),
     ...(grants.peerFetchAllow.length === 0 ? [] : [fetchPeerFileDeclaration()]),
   ];
+  return limitSkills(tools, folderSkills(artifacts), (name) => `${skillsName}/${name}/`).tools;
 }
 
 function ofArtifact(

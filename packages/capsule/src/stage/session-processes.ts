@@ -91,7 +91,9 @@ export class SessionProcesses {
     const workdir = project?.grant.project?.isWorkdir === true ? project.grant : {};
     const trusted = grants.networkAllow.length === 0 ? null : this.#trusted(grants);
     const reads = trusted === null ? {} : { reads: [...(grants.reads ?? []), trusted] };
-    const contained = this.#contained.launcher({ ...grants, ...workdir, ...shown, ...reads });
+    const granted = { ...grants, ...workdir, ...shown, ...reads };
+    const contained = this.#contained.launcher(granted);
+    let reading: Launcher | null = null;
     return {
       ...contained,
       launch: async (asked) => {
@@ -105,7 +107,10 @@ export class SessionProcesses {
           if (grants.project !== undefined || workdir.project !== undefined) project?.prepare(directories.workdir);
           this.openStores(grants.stores.map(({ name }) => name));
         });
-        return lost === null ? await contained.launch(request) : { kind: 'refused', reason: lost.message };
+        if (lost !== null) return { kind: 'refused', reason: lost.message };
+        if (asked.narrowed?.readOnly !== true) return await contained.launch(request);
+        reading ??= this.#contained.launcher({ ...granted, writable: false });
+        return await reading.launch(request);
       },
     };
   }

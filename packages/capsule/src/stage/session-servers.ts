@@ -6,7 +6,7 @@ import { systemClock } from '@svc/kit/system-clock.ts';
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import type { LogBudget } from '@svc/kit/log-budget.ts';
 import { version } from '@svc/kit/version.ts';
-import { checkListed, type ListedTools, KeptLists } from '@svc/session/tools/mcp/listed-tools.ts';
+import { checkListed, isChosen, type ListedTools, KeptLists } from '@svc/session/tools/mcp/listed-tools.ts';
 import type { PinnedTool } from '@svc/session/tools/mcp/pinned-tools.ts';
 import { createMcpTools } from '@svc/session/tools/mcp/mcp-tools.ts';
 import { ToolServer, type ToolServerSettings } from '@svc/session/tools/mcp/tool-server.ts';
@@ -46,7 +46,7 @@ export class SessionServers {
    */
   async tools({ entry, manifest, sha256 }: InstalledArtifact, access: ServerAccess): Promise<readonly Tool[]> {
     const { name, description } = manifest;
-    const chosen = entry.tools ?? null;
+    const chosen = entry.tools === 'capsule' ? null : (entry.tools ?? null);
     // Another choice of tools of the same server is another list.
     const key = chosen === null ? sha256 : sha256Hex(`${sha256} ${chosen.join(' ')}`);
     const { pinned = null } = access;
@@ -78,7 +78,7 @@ export class SessionServers {
     const { tools, leftOut } = offered.value;
     if (kept === null && tools.length + leftOut.length > 0) this.#keep(key, offered.value);
     if (leftOut.length > 0 || tools.length === 0) onWarning(partlyOffered(name, offered.value));
-    const missing = (chosen ?? []).filter((each) => !tools.some((tool) => tool.name === each));
+    const missing = (chosen ?? []).filter((each) => !tools.some((tool) => isChosen(tool.name, [each])));
     if (missing.length > 0 && leftOut.length === 0) onWarning(notListed(name, missing));
     return createMcpTools({ name, description, server, listed: tools });
   }

@@ -16,7 +16,7 @@ export function keptWhere(conversations: Conversations | null): KeptWhere {
 }
 
 /** A tool without what it does. */
-export type ToolSetup = Pick<Tool, 'name' | 'description' | 'inputSchema' | 'kind' | 'artifact' | 'isOwn'>;
+export type ToolSetup = Pick<Tool, 'name' | 'description' | 'inputSchema' | 'kind' | 'artifact' | 'isOwn' | 'permits'>;
 
 /** A hook without its component. */
 export type HookSetup = { readonly name: string } & Pick<
@@ -33,8 +33,8 @@ export interface SettingsSetup {
   readonly hasKey?: boolean;
 }
 
-export function toolSetup({ name, description, inputSchema, kind, artifact, isOwn }: ToolSetup): object {
-  return { name, description, inputSchema, kind, artifact, isOwn };
+export function toolSetup({ name, description, inputSchema, kind, artifact, isOwn, permits }: ToolSetup): object {
+  return { name, description, inputSchema, kind, artifact, isOwn, permits };
 }
 
 /** The hooks among the artifacts of a session, in their order. */

@@ -14,6 +14,7 @@ import { makePrivateDirectory, openScopeDirectory } from '@svc/record/sessions/s
 import type { ShownFolder } from '@svc/sandbox/launch/shown-folder.ts';
 import { createSkillFolderTool, skillFolderDeclaration } from '@svc/session/tools/skill-folder-tool.ts';
 import { neverReached, type Tool, type ToolDeclaration } from '@svc/session/tools/tool.ts';
+import { limitSkills } from './skill-lists.ts';
 import { type FolderArtifact, isOwnLink, skillsName, takenPlace } from '../launch/skill-folders.ts';
 
 interface SessionSkillsDeps {
@@ -40,6 +41,7 @@ export class SessionSkills {
   readonly #deps: SessionSkillsDeps;
   readonly #copies: string;
   #filling: Promise<void> | null = null;
+  #limits: ReadonlyMap<string, string> = new Map();
 
   /** Makes the directory for the copies, and none of them. */
   constructor(deps: SessionSkillsDeps) {
@@ -72,10 +74,19 @@ export class SessionSkills {
         text: skill.text,
         files: skill.files,
         place: this.#placeOf(name),
+        limits: () => this.#limits.get(name) ?? null,
         read: async (file) => await readFile(join(this.#copies, name, file)),
       });
       return this.filledFirst(tool);
     });
+  }
+
+  /** All tools of the session, with what the lists of its skills allow of them. `E-MAN-003` for a word of the operator's that stands for nothing. */
+  limited(tools: readonly Tool[], onWarning: (warning: Diagnostic) => void): readonly Tool[] {
+    const limited = limitSkills(tools, this.#deps.skills, (name) => this.#placeOf(name));
+    this.#limits = limited.limits;
+    for (const warning of limited.warnings) onWarning(warning);
+    return limited.tools;
   }
 
   /** The tool, which finds the copies when it is called. */

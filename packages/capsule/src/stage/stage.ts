@@ -65,6 +65,8 @@ export interface StagedSession {
   readonly driver: Driver;
   readonly background: BackgroundCommands;
   readonly hooks: readonly Hook[];
+  /** Is null without a skill whose folder holds `SKILL.md`. */
+  readonly skills: SessionSkills | null;
   readonly close: () => Promise<void>;
 }
 
@@ -159,6 +161,7 @@ export async function stageSession(request: StageRequest): Promise<StagedSession
       driver,
       background,
       hooks: stageHooks(parts),
+      skills,
       close: async () => await close(driver),
     };
   } catch (error) {
@@ -258,6 +261,7 @@ async function toolsOf(artifact: InstalledArtifact, parts: StageParts): Promise<
   const { runtime } = artifact.entry;
   if (runtime === 'skill') {
     if (artifact.skill !== undefined) return [];
+    refuseChoice(artifact);
     const { name, description } = artifact.manifest;
     return [createSkillTool({ name, description, text: artifact.skillText ?? '' })];
   }
@@ -276,8 +280,8 @@ async function toolsOf(artifact: InstalledArtifact, parts: StageParts): Promise<
 
 /** `E-MAN-003`: an artifact that is one tool leaves nothing to choose. */
 function refuseChoice({ entry: { name, tools }, manifest }: InstalledArtifact): void {
-  if (tools === undefined || manifest.implementation === 'mcp') return;
-  const message = `artifacts[].tools of ${name} is not allowed: it is no MCP server`;
+  if (tools === undefined || (manifest.runtime === 'tool' && manifest.implementation === 'mcp')) return;
+  const message = `artifacts[].tools of ${name} is not allowed: it is neither an MCP server nor a folder with SKILL.md`;
   throw new Diagnostic('E-MAN-003', message, { hint: 'remove the list, or the entry where its tool is not wanted' });
 }
 

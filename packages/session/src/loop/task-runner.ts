@@ -77,6 +77,8 @@ export async function runTask(task: Task, deps: TaskRunnerDeps): Promise<{ reado
   } catch (error) {
     if (error instanceof Diagnostic && !task.isTerminal) task.apply({ kind: 'broke', error: error.message });
     throw error;
+  } finally {
+    deps.inventory.taskEnded(task.id);
   }
 }
 

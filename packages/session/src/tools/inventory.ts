@@ -11,6 +11,7 @@ import { fittingLength } from '@svc/protocol/json-length.ts';
 import type { TraceEvent } from '@svc/record/trace/events.ts';
 import { ArgumentCheck } from './argument-check.ts';
 import {
+  type CallCeiling,
   type DispatchedCall,
   neverReached,
   type OtherTools,
@@ -23,7 +24,7 @@ import {
 } from './tool.ts';
 import { fenceUntrusted } from './untrusted-fence.ts';
 
-export interface DispatchContext extends Omit<ToolCallContext, 'callId' | 'digits' | 'tools'> {
+export interface DispatchContext extends Omit<ToolCallContext, 'callId' | 'digits' | 'tools' | 'narrowed'> {
   /** Called with a file that the component of a tool was refused. */
   readonly onRefusedFile?: (file: RefusedFile) => void;
 }
@@ -67,18 +68,20 @@ export class Inventory {
   readonly #tools: ReadonlyMap<string, CallableTool>;
   readonly #clock: Pick<Clock, 'monotonicMs' | 'now'>;
   readonly #redactor: CuttingRedactor;
+  readonly #ceiling: CallCeiling | null;
   readonly #soon: readonly CallableTool[];
   #started = false;
   #warmed = false;
 
   /**
-   * `redactor` takes the beginning of a secret from the end of a result that is cut. Throws when two tools share a name or one takes a name of the
+   * `redactor` takes the beginning of a secret from the end of a result that is cut; `ceiling` is null where no skill has a list. Throws when two tools share a name or one takes a name of the
    * runtime (`E-CAP-014`, `E-CAP-013`).
    */
   constructor(
     tools: readonly Tool[],
     clock: Pick<Clock, 'monotonicMs' | 'now'>,
     redactor: CuttingRedactor = { cutBefore: (text) => text },
+    ceiling: CallCeiling | null = null,
   ) {
     const problems = nameProblems(tools);
     if (problems.length > 0) throw new DiagnosticList(problems);
@@ -92,6 +95,12 @@ export class Inventory {
     this.#soon = [...this.#tools.values()].slice(0, maxWarmed);
     this.#clock = clock;
     this.#redactor = redactor;
+    this.#ceiling = ceiling;
+  }
+
+  /** Called when a task has settled: the next one begins with no skill in use. */
+  taskEnded(taskId: string): void {
+    this.#ceiling?.ended(taskId);
   }
 
   /** Starts the components among the first tools as a task begins: a process takes longer to be ready than many a model to answer. */
@@ -123,7 +132,7 @@ export class Inventory {
     const outcome: DispatchOutcome =
       found === undefined
         ? { ...neverReached(unknownTool(call.name, this.names)), refusal: { rule: 'not offered', by: 'svc' } }
-        : await callChecked(found, call.input, {
+        : await callChecked(found, call.input, this.#ceiling, {
             ...context,
             callId,
             digits: call.digits,
@@ -207,6 +216,7 @@ interface DispatchOutcome extends ToolOutcome {
 async function callChecked(
   found: CallableTool,
   input: unknown,
+  ceiling: CallCeiling | null,
   context: DispatchContext & ToolCallContext,
 ): Promise<DispatchOutcome> {
   const { tool, argumentCheck } = found;
@@ -227,7 +237,11 @@ async function callChecked(
     return unfit([`the arguments of ${tool.name} do not fit its input schema:`, ...problems].join('\n'));
   }
   context.signal.throwIfAborted();
-  const { callId, digits, judge } = context;
+  const { callId, digits, judge, taskId } = context;
+  const held = ceiling?.judge(taskId, tool, args) ?? unheld;
+  if (held.kind === 'refused') {
+    return { ...neverReached(held.reason), refusal: { rule: held.rule, by: 'svc' } };
+  }
   const verdict = await judge({ toolName: tool.name, kind: tool.kind, callId, arguments: args, digits });
   if (verdict.kind === 'deny') {
     const { reason, by } = verdict;
@@ -235,8 +249,12 @@ async function callChecked(
     return { ...neverReached(reason), denied: true, ...refusal };
   }
   context.signal.throwIfAborted();
-  return await tool.call(args, context);
+  const outcome = await tool.call(args, { ...context, narrowed: held.narrowed });
+  if (tool.kind === 'skill' && outcome.status === 'passed') ceiling?.use(taskId, tool.name);
+  return outcome;
 }
+
+const unheld = { kind: 'allowed', narrowed: null } as const;
 
 function refusedFilesOf(by: string, { onRefusedFile }: DispatchContext): Pick<ToolCallContext, 'onFileRefused'> {
   return onRefusedFile === undefined ? {} : { onFileRefused: (path, rule) => onRefusedFile({ path, rule, by }) };

@@ -61,7 +61,8 @@ async function callProgram(
   settings: NativeToolSettings,
 ): Promise<ToolOutcome> {
   const { launcher, program, env, name } = settings;
-  const outcome = await launcher.launch({ command: program, args: [], env, stdin: 'pipe' });
+  const { narrowed = null } = context;
+  const outcome = await launcher.launch({ command: program, args: [], env, stdin: 'pipe', narrowed });
   if (outcome.kind === 'refused') return neverReached(`the tool ${name} could not be started: ${outcome.reason}`);
   const launched = outcome.process;
   const stopListening = endOnAbort(launched, context.signal, endGraceMs);

@@ -53,7 +53,8 @@ async function callShell(call: ShellCall, context: ToolCallContext, settings: Sh
   const split = commandWords(name, command);
   if (split.kind === 'unbalanced') return neverReached(`the command cannot be split into words: ${split.reason}`);
   const { launcher, env } = settings;
-  const outcome = await launcher.launch({ command: name, args: split.words, env, stdin: 'null' });
+  const { narrowed = null } = context;
+  const outcome = await launcher.launch({ command: name, args: split.words, env, stdin: 'null', narrowed });
   if (outcome.kind === 'refused') return neverReached(`${name} could not be started: ${outcome.reason}`);
   return await watch({ call, launched: outcome.process, problems: outcome.problems ?? [] }, context, settings);
 }

@@ -18,6 +18,8 @@ interface SkillFolderSettings extends SkillOffer {
   readonly text: string;
   /** Where programs have its folder, as its text is to be read. */
   readonly place: string;
+  /** What answers while it is in use, in words; null where nothing is narrowed. */
+  readonly limits: () => string | null;
   /** The bytes of one of `files`. Throws the Diagnostic of a folder that is not what it was. */
   readonly read: (file: string) => Promise<Buffer>;
 }
@@ -56,12 +58,16 @@ export function createSkillFolderTool(settings: SkillFolderSettings): Tool {
   };
 }
 
-function textOf({ name, version, text, files, place }: SkillFolderSettings): string {
+function textOf({ name, version, text, files, place, limits }: SkillFolderSettings): string {
+  const allowed = limits();
+  const only = allowed === null ? '' : ` While it is in use only these answer: ${allowed}`;
   const where = files.length === 0 ? '' : ` Paths in it are below ${place}`;
   const named = files.slice(0, mostNamed).join(', ');
   const more = files.length > mostNamed ? ` and ${files.length - mostNamed} more` : '';
   const also = files.length === 0 ? [] : [`[also: ${named}${more}; call ${name} with file]`];
-  return [`[skill ${name} ${version}.${where}]`, text, ...also].join('\n');
+  return [`[skill ${name} ${version}.${where}${where !== '' && only !== '' ? '.' : ''}${only}]`, text, ...also].join(
+    '\n',
+  );
 }
 
 async function fileOutcome(

@@ -3,6 +3,8 @@
 import type { CallImports } from '@svc/components/import-log.ts';
 import type { Digits } from '@svc/kit/exact-json.ts';
 import type { TraceEvent } from '@svc/record/trace/events.ts';
+import type { NarrowedLaunch } from '@svc/sandbox/launcher.ts';
+import type { Permit } from './skills/allowed-tools.ts';
 
 /** Why nothing of a call ran that the model made. */
 export interface CallRefusal {
@@ -25,6 +27,21 @@ export type CallVerdict =
   | { readonly kind: 'proceed' }
   /** The call is refused; the model receives the reason. `by` names the hook; absent where the task was canceled. */
   | { readonly kind: 'deny'; readonly reason: string; readonly by?: string };
+
+/** What the skills in use of a task say to a call. */
+export type CeilingVerdict =
+  /** `narrowed` is null where a launch of the call has all that it is granted. */
+  | { readonly kind: 'allowed'; readonly narrowed: NarrowedLaunch | null }
+  | { readonly kind: 'refused'; readonly reason: string; readonly rule: string };
+
+/** Holds the calls of tasks to the lists of the skills that these use. */
+export interface CallCeiling {
+  judge(taskId: string, tool: Tool, args: Readonly<Record<string, unknown>>): CeilingVerdict;
+  /** The text of a skill has been given to a task. */
+  use(taskId: string, skill: string): void;
+  /** The task has settled. */
+  ended(taskId: string): void;
+}
 
 /** Whether a call was let through. */
 export interface JudgedDispatch {
@@ -71,6 +88,8 @@ export interface ToolCallContext {
   readonly onFileRefused?: (path: string, rule: string) => void;
   /** Called with a file that the call has changed, where somebody wants to know what it holds. */
   readonly onFileChanged?: ((change: FileChange) => void) | undefined;
+  /** What a launch of the call does not get; absent where it has all that it is granted. */
+  readonly narrowed?: NarrowedLaunch | null;
   /** Imports, where they are recorded or played. */
   readonly imports?: CallImports;
 }
@@ -170,6 +189,8 @@ export interface Tool extends ToolDeclaration {
   /** The artifact it belongs to; absent when it has that name itself, or belongs to none. */
   readonly artifact?: string;
   call(args: Readonly<Record<string, unknown>>, context: ToolCallContext): Promise<ToolOutcome>;
+  /** What the list of a skill allows while it is in use; absent of a skill without one, and of everything else. */
+  readonly permits?: readonly Permit[];
   /** Runs here, and reaches nothing outside but by calls of its own. */
   readonly isOwn?: true;
   /** Gets ready for a call that may come soon. That call reports what goes wrong here. */

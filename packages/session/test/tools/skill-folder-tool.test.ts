@@ -18,6 +18,7 @@ function skill(files: readonly string[]): Tool {
     text: 'Do it.',
     files,
     place: '.skills/forms/',
+    limits: () => null,
     read: (file) => Promise.resolve(contents[file] ?? Buffer.from('')),
   });
 }

@@ -5,6 +5,7 @@ import { readFile, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import * as z from 'zod/mini';
 
+import { matchesText } from '@svc/artifacts/manifest/name-pattern.ts';
 import type { Clock } from '@svc/kit/clock.ts';
 import { printable, quoted, shortened } from '@svc/kit/diagnostics/printable.ts';
 import { errorCode } from '@svc/kit/diagnostics/system-reason.ts';
@@ -65,13 +66,18 @@ export async function checkListed(
   chosen: readonly string[] | null = null,
 ): Promise<ListedTools> {
   const check = new ListCheck(clock);
-  for (const tool of listed) if (chosen === null || isChosen(tool, chosen)) await check.take(tool);
+  for (const tool of listed) if (chosen === null || isChosenTool(tool, chosen)) await check.take(tool);
   return check.result();
 }
 
-function isChosen(tool: unknown, chosen: readonly string[]): boolean {
+function isChosenTool(tool: unknown, chosen: readonly string[]): boolean {
   const name = isJsonObject(tool) ? tool['name'] : null;
-  return typeof name === 'string' && chosen.includes(name);
+  return typeof name === 'string' && isChosen(name, chosen);
+}
+
+/** Whether a tool of this name is one of those that a manifest chooses; `*` stands for any part of a name. */
+export function isChosen(name: string, chosen: readonly string[]): boolean {
+  return chosen.some((pattern) => matchesText(pattern, name));
 }
 
 class ListCheck {

@@ -214,6 +214,8 @@ class ScriptRun implements RunObserver {
     if (activity.kind === 'task-settled') this.#settle(activity.task);
     if (activity.kind === 'call-ended' && activity.call.denied)
       this.#refused.push({ kind: 'call', what: activity.call.toolName, flag: null });
+    if (activity.kind === 'call-judged' && activity.call.refusal?.rule.startsWith(rulesOfSkills) === true)
+      this.#refused.push({ kind: 'call', what: activity.call.name, flag: null });
     // Reported first, then ended: the listeners behind this one hear of the question too.
     if (activity.kind === 'question') setImmediate(() => this.#end(unanswered(activity.question.prompt)));
   }
@@ -332,6 +334,9 @@ class ScriptRun implements RunObserver {
     };
   }
 }
+
+/** How the rule begins by which a skill in use does not allow a call. */
+const rulesOfSkills = 'allowed-tools of ';
 
 /** The run ends with its task, whatever the manifest says, and with its tokens: the lower of the two ceilings counts. */
 function settled(manifest: CapsuleManifest, maxTokens: number | undefined): CapsuleManifest {

@@ -1,0 +1,84 @@
+/** Finds what the lists of the skills of a capsule allow: `allowed-tools` of `SKILL.md`, or what the operator says in its place. */
+
+import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
+import { allowedTools, type Permit, shownPermits } from '@svc/session/tools/skills/allowed-tools.ts';
+import type { FolderArtifact } from '../launch/skill-folders.ts';
+
+interface Listed {
+  readonly name: string;
+  readonly kind: string;
+  readonly artifact?: string | undefined;
+  readonly permits?: readonly Permit[];
+}
+
+/** The tools of a session with the lists of its skills. */
+export interface LimitedSkills<Named extends Listed> {
+  /** Without the skills whose lists come to nothing here. */
+  readonly tools: readonly Named[];
+  /** What answers while a skill is in use, in words, by its name. */
+  readonly limits: ReadonlyMap<string, string>;
+  /** `W-RUN-210` for each list with words that stand for nothing here. */
+  readonly warnings: readonly Diagnostic[];
+}
+
+/**
+ * Gives each skill what its list allows of these tools; `rootOf` is its folder as commands name it. `E-MAN-003` for a word of the operator's that stands for
+ * nothing here.
+ */
+export function limitSkills<Named extends Listed>(
+  tools: readonly Named[],
+  skills: readonly FolderArtifact[],
+  rootOf: (name: string) => string,
+): LimitedSkills<Named> {
+  const limits = new Map<string, string>();
+  const warnings: Diagnostic[] = [];
+  const limited = new Map<string, readonly Permit[]>();
+  for (const { manifest, entry, skill } of skills) {
+    const { name } = manifest;
+    const words = wordsOf({ entry, skill });
+    if (words === null || tools.every((tool) => tool.name !== name)) continue;
+    const { permits, unknown } = allowedTools(words, tools, { root: rootOf(name), scripts: skill.scripts });
+    if (unknown.length > 0 && entry.tools !== undefined) throw unknownWord(name, unknown);
+    if (unknown.length > 0 || permits.length === 0) warnings.push(partlyAllowed(name, permits, unknown));
+    limited.set(name, permits);
+    limits.set(name, shownPermits(permits));
+  }
+  const offered = tools.filter(({ name }) => limited.get(name)?.length !== 0);
+  return { tools: offered.map((tool) => withPermits(tool, limited.get(tool.name))), limits, warnings };
+}
+
+/** Returns null for a skill that narrows nothing. */
+export function wordsOf({ entry, skill }: Pick<FolderArtifact, 'entry' | 'skill'>): readonly string[] | null {
+  return entry.tools === 'capsule' ? null : (entry.tools ?? skill.allowed);
+}
+
+function withPermits<Named extends Listed>(tool: Named, permits: readonly Permit[] | undefined): Named {
+  return permits === undefined ? tool : { ...tool, permits };
+}
+
+const mostNamed = 10;
+
+function partlyAllowed(name: string, permits: readonly Permit[], unknown: readonly string[]): Diagnostic {
+  const rest = unknown.length - mostNamed;
+  const words = `${unknown.slice(0, mostNamed).join(', ')}${rest > 0 ? ` and ${rest} more` : ''}`;
+  const [message, hint] =
+    permits.length === 0
+      ? [
+          `allowed-tools of the skill ${name} names nothing that this capsule has, so that no model is offered it`,
+          'grant what it names',
+        ]
+      : [`allowed-tools of the skill ${name} has words that stand for nothing here: ${words}`, 'grant what they name'];
+  return new Diagnostic('W-RUN-210', message, {
+    hint: `${hint}, or set tools on its entry: a list in place of its own, or capsule, which narrows nothing`,
+  });
+}
+
+function unknownWord(name: string, unknown: readonly string[]): Diagnostic {
+  return new Diagnostic(
+    'E-MAN-003',
+    `artifacts[].tools of ${name} has words that stand for nothing here: ${unknown.join(', ')}`,
+    {
+      hint: 'name tools and commands of this capsule, such as Read, Bash(git diff:*) or the name of a tool',
+    },
+  );
+}

@@ -1,0 +1,142 @@
+import { describe, expect, it } from 'vitest';
+
+import { splitAllowed } from '@svc/artifacts/manifest/skill-file.ts';
+import { allowedTools, covers, type Permit, shownPermits } from '../../src/tools/skills/allowed-tools.ts';
+import { SkillCeiling } from '../../src/tools/skills/skill-ceiling.ts';
+import type { Tool } from '../../src/tools/tool.ts';
+import { holdsOverCases } from './skill-ceiling-properties.ts';
+import { callables, dispatched, permitsOf } from './skill-lists.ts';
+
+const of = (text: string): readonly Permit[] => permitsOf(splitAllowed(text)) ?? [];
+
+describe('the lists of skills in use', () => {
+  holdsOverCases(500);
+});
+
+describe('a list', () => {
+  it.for<[words: string, tool: string, args: Readonly<Record<string, string>>, ran: boolean]>([
+    ['Bash(git:*) Read', 'git', { command: 'push' }, true],
+    ['Bash(git diff:*)', 'git', { command: 'push' }, false],
+    ['Bash(git diff:*)', 'git', { command: 'diff HEAD' }, true],
+    ['Bash(git diff:*)', 'git', { command: '"diff" HEAD' }, true],
+    ['Bash(git diff:*)', 'git', { command: '-C x diff' }, false],
+    ['Bash(git diff:*)', 'git', { command: '"diff HEAD"' }, false],
+    ['Bash(git diff:*)', 'git', { command: 'diff "' }, false],
+    ['Bash(git:*)', 'bash', { command: 'git log' }, false],
+    ['Bash(npm run test)', 'npm', { command: 'run test' }, true],
+    ['Bash(npm run test)', 'npm', { command: 'run test x' }, false],
+    ['Bash(make)', 'make', { command: '' }, true],
+    ['Bash(make)', 'make', { command: 'all' }, false],
+    ['Read', 'svc-tool-editor', { command: 'read' }, true],
+    ['Read', 'svc-tool-editor', { command: 'write' }, false],
+    ['Read', 'cat', { command: 'a' }, true],
+    ['Bash(scripts/a.py:*)', 'python3', { command: '.skills/x/scripts/a.py --all' }, true],
+    ['Bash({baseDir}/scripts/a.py)', 'python3', { command: '.skills/x/scripts/a.py' }, true],
+    ['Bash(${CLAUDE_SKILL_DIR}/scripts/a.py)', 'python3', { command: '.skills/x/scripts/a.py' }, true],
+    ['Bash(scripts/a.py:*)', 'python3', { command: '-c x' }, false],
+    ['Bash(bash x.sh:*)', 'bash', { command: 'bash  x.sh a' }, true],
+    ['Bash(bash x.sh:*)', 'bash', { command: 'x.sh a' }, false],
+    ['Bash(bash x.sh:*)', 'bash', { command: 'bash x.sh; ls' }, false],
+    ['Bash(bash x.sh:*)', 'bash', { command: 'bash x.sh\nls' }, false],
+    ['Bash(bash x.sh:*)', 'bash', { command: 'bash x.sh $(ls)' }, false],
+    ['Bash(bash:*)', 'bash', { command: 'ls; ls' }, true],
+    ['Agent(deployer)', 'delegate-task', { capsule: 'deployer' }, true],
+    ['Agent(deployer)', 'delegate-task', { capsule: 'other' }, false],
+    ['mcp__linear__get_*', 'linear__get_issue', {}, true],
+    ['mcp__linear__get_*', 'linear__create_issue', {}, false],
+    ['WebSearch', 'linear__search', {}, false],
+  ])('holds calls to %s: %s %o', async ([words, tool, args, ran]) => {
+    expect((await dispatched([of(words)], [tool, args])).ran).toBe(ran);
+  });
+
+  it('keeps a reader from writing and from starting anything', async () => {
+    const { narrowed } = await dispatched([of('Read Bash(git:*)')], ['cat', { command: 'a' }]);
+    expect(narrowed).toMatchObject({ readOnly: true });
+    expect(narrowed?.without).toContain('git');
+    expect((await dispatched([of('Read Bash(cat:*)')], ['cat', { command: 'a' }])).narrowed?.readOnly).toBe(false);
+  });
+
+  it('lets a program start what it names without arguments, and nothing else', async () => {
+    const { narrowed } = await dispatched([of('Bash(git diff:*) Bash(make:*)')], ['make', { command: '' }]);
+    expect(narrowed?.without).not.toContain('make');
+    expect(narrowed?.without).toEqual(expect.arrayContaining(['git', 'bash', 'python3']));
+  });
+
+  it.for([
+    'Bash(git commit -m "a b")',
+    'Bash(git log | head)',
+    'Bash(git; rm)',
+    'Bash($(x))',
+    'Bash(docker:*)',
+    'Read(x)',
+    'WebFetch',
+    '(',
+  ])('names %s as a word that stands for nothing', (word) => {
+    const place = { root: '', scripts: {} };
+    expect(allowedTools([word], callables, place)).toEqual({ permits: [], unknown: [word] });
+    expect(allowedTools(['TodoWrite'], callables, place)).toEqual({ permits: [], unknown: [] });
+  });
+
+  it('shows itself in words', () => {
+    expect(shownPermits(of('Bash(git diff:*), Read Grep Bash(make) mcp__linear__search Agent(deployer)'))).toBe(
+      'git diff …; make; linear__search; delegate-task deployer; cat, grep (read only); svc-tool-editor read, search',
+    );
+    expect(shownPermits([])).toBe('nothing here');
+  });
+
+  it.for<[before: string, after: string, isCovered: boolean]>([
+    ['Bash(git:*)', 'Bash(git diff:*)', true],
+    ['Read', 'Read Write', false],
+    ['Bash(git diff --stat)', 'Bash(git diff --stat:*)', false],
+    ['Read', 'Bash(cat:*)', false],
+    ['Bash(git * --stat)', 'Bash(git diff --stat)', true],
+  ])('knows whether %s covers %s', ([before, after, isCovered]) => {
+    expect(covers(of(before), of(after))).toBe(isCovered);
+    expect(covers(of(before), null)).toBe(false);
+    expect(covers(null, of(after))).toBe(true);
+  });
+});
+
+describe('a ceiling', () => {
+  const tool = (name: string, kind: Tool['kind'], permits?: readonly Permit[]): Tool => ({
+    name,
+    kind,
+    description: '',
+    inputSchema: {},
+    ...(permits === undefined ? {} : { permits }),
+    call: () => Promise.reject(new Error('is never called')),
+  });
+  const [review, forms, git] = [
+    tool('review', 'skill', of('Read')),
+    tool('forms', 'skill', of('Bash(make)')),
+    tool('git', 'shell'),
+  ];
+  const plan = tool('submit-plan', 'runtime');
+
+  it('begins with the text of a skill, and ends with the task', () => {
+    const ceiling = new SkillCeiling([review, forms, git]);
+    expect(ceiling.judge('t', git, { command: 'log' })).toEqual({ kind: 'allowed', narrowed: null });
+    ceiling.use('t', 'review');
+    expect(ceiling.judge('t', git, { command: 'log' })).toEqual({
+      kind: 'refused',
+      reason: 'not allowed while the skill review is in use: it allows cat (read only); svc-tool-editor read',
+      rule: 'allowed-tools of review',
+    });
+    expect(ceiling.judge('u', git, { command: 'log' })).toMatchObject({ kind: 'allowed' });
+    ceiling.ended('t');
+    expect(ceiling.judge('t', git, { command: 'log' })).toMatchObject({ kind: 'allowed' });
+  });
+
+  it('always answers skills, questions and plans, but no skill that leaves nothing', () => {
+    const ceiling = new SkillCeiling([review, forms, git]);
+    ceiling.use('t', 'review');
+    expect(ceiling.judge('t', review, {})).toMatchObject({ kind: 'allowed' });
+    expect(ceiling.judge('t', plan, {})).toMatchObject({ kind: 'allowed' });
+    expect(ceiling.judge('t', tool('svc-tool-request-input', 'wasm'), {})).toMatchObject({ kind: 'allowed' });
+    expect(ceiling.judge('t', forms, {})).toEqual({
+      kind: 'refused',
+      reason: 'not allowed while the skill review is in use: no call is allowed by both',
+      rule: 'allowed-tools of review',
+    });
+  });
+});
