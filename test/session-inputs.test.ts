@@ -90,6 +90,8 @@ const known: Readonly<Record<string, Readonly<Partial<Record<Reader, Way>>>>> = 
   'record/sessions/journal-retention.ts': { clock: 'around', duration: 'around', chance: 'unseen', timer: 'around' },
   'record/sessions/recorded-process.ts': { clock: 'around', timer: 'around' },
   'capsule/replay/replay-session.ts': { chance: 'unseen' },
+  // The key for answers, which nothing of a session depends on.
+  'capsule/run/person-key.ts': { chance: 'unseen' },
   'capsule/run/run-capsule.ts': { duration: 'durations' },
   'capsule/run/session-journal.ts': { clock: 'ids and times' },
   'capsule/run/session-record.ts': { duration: 'durations' },
@@ -126,6 +128,8 @@ const known: Readonly<Record<string, Readonly<Partial<Record<Reader, Way>>>>> = 
   'session/files/peer-handles.ts': { chance: 'effect' },
   // The size of a workdir is looked at meanwhile; what came of it is asked of the recorder.
   'session/loop/agent-loop.ts': { clock: 'ids and times', duration: 'durations', timer: 'effect' },
+  // Times of questions are found by the recorder; those of the log are written alone.
+  'session/approvals/approvals.ts': { clock: 'recorder' },
   'session/loop/compacted-context.ts': { duration: 'durations' },
   'session/recorder/recorder.ts': { duration: 'durations', timer: 'recorder' },
   'session/loop/input-wait.ts': { duration: 'durations' },

@@ -115,6 +115,7 @@ export async function costPerTurn(tasks: number, hasJournal: boolean): Promise<T
       background: { stop: async () => {} },
       runner: {
         driver: recordedDriver(driver, recorder),
+        approvals: null,
         onFailed: () => {},
         inventory: new Inventory([recordedTool(tool, recorder)], clock),
         hooks: noHooks,

@@ -39,6 +39,7 @@ const session = new Session({
   board: new TaskBoard({ acceptance, clock, activity, recorder, prepare }),
   background: { stop: async () => {} },
   runner: {
+    approvals: null,
     onFailed: () => {},
     driver: {
       label: 'none',

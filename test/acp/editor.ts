@@ -17,7 +17,10 @@ export type Update = Record<string, any>;
 export interface EditorOptions {
   /** What its user answers to a form; null declines it. Absent for an editor without forms. */
   readonly answer?: (question: string) => string | null | Promise<string | null>;
+  /** The option that its user chooses for a call; null cancels. */
+  readonly choose?: (request: Update) => string | null;
   readonly args?: readonly string[];
+  readonly env?: Readonly<Record<string, string>>;
   readonly cwd?: string;
 }
 
@@ -35,8 +38,11 @@ export class Editor {
     agent.stderr?.setEncoding('utf8').on('data', (text: string) => (this.stderr += text));
   }
 
-  static async open(workspace: Workspace, { answer, args = [], cwd }: EditorOptions = {}): Promise<Editor> {
-    const agent = spawnAgent(workspace, args, cwd);
+  static async open(
+    workspace: Workspace,
+    { answer, choose, args = [], cwd, env }: EditorOptions = {},
+  ): Promise<Editor> {
+    const agent = spawnAgent(workspace, args, cwd, env);
     const editor = new Editor(agent);
     const { stdin, stdout } = agent;
     if (stdin === null || stdout === null) throw new Error('no streams');
@@ -49,6 +55,10 @@ export class Editor {
       .onRequest(methods.client.elicitation.create, async ({ params }) => {
         const text = (await answer?.(String((params as Update)['message']))) ?? null;
         return text === null ? { action: 'decline' } : { action: 'accept', content: { answer: text } };
+      })
+      .onRequest(methods.client.session.requestPermission, ({ params }) => {
+        const optionId = choose?.(params) ?? null;
+        return { outcome: optionId === null ? { outcome: 'cancelled' } : { outcome: 'selected', optionId } };
       });
     const stream = ndJsonStream(Writable.toWeb(stdin), Readable.toWeb(stdout));
     await new Promise<void>((resolve, reject) => {
@@ -130,10 +140,15 @@ interface Connection {
 }
 
 /** `svc serve acp` as an editor starts it. */
-export function spawnAgent(workspace: Workspace, args: readonly string[], cwd = workspace.folder): ChildProcess {
+export function spawnAgent(
+  workspace: Workspace,
+  args: readonly string[],
+  cwd = workspace.folder,
+  env: Readonly<Record<string, string>> = {},
+): ChildProcess {
   return spawn(process.execPath, [program, 'serve', 'acp', ...args], {
     cwd,
-    env: { PATH: process.env['PATH'], HOME: workspace.home, SVC_CONTAINMENT_CEILING: 'advisory' },
+    env: { PATH: process.env['PATH'], HOME: workspace.home, SVC_CONTAINMENT_CEILING: 'advisory', ...env },
     stdio: ['pipe', 'pipe', 'pipe'],
   });
 }

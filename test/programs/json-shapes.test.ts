@@ -48,6 +48,7 @@ const shapes: Readonly<Record<string, string>> = {
   view: 'url port session read_only',
   watch: 'event data',
   answer: 'session task context state is_answer message prompt response',
+  approve: 'approvals',
   send: 'session task context state is_answer message prompt response',
   cancel: 'session task context state is_answer message prompt response',
   tasks: 'task context state received_at_ms ended_at_ms tokens text prompt reason',
@@ -200,6 +201,7 @@ artifacts: [{ name: svc-tool-request-input, version: 1.0.0 }]
     await watching.ended;
     expect((await svc(workspace, ['send', line.session_id, 'Ask me.', '--wait'])).code).toBe(1);
     await note('tasks', [line.session_id]);
+    await note('approve', ['--list']);
     await note('answer', [line.session_id, 'blue']);
     await note('send', [line.session_id, 'Hang.']);
     await note('cancel', [line.session_id]);

@@ -1,5 +1,6 @@
 /** Runs a session in this process, with stand-ins all around it. */
 
+import type { Approvals } from '@svc/session/approvals/approvals.ts';
 import { tmpdir } from 'node:os';
 
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
@@ -50,6 +51,7 @@ export interface FixtureOptions {
   readonly resultRefused?: boolean;
   /** The trace fails from this event type on, as on a full disk. */
   readonly recorder?: (clock: FakeClock) => Recorder;
+  readonly approvals?: (recorder: Recorder, clock: FakeClock) => Approvals;
   readonly traceFailsAt?: TraceEvent['event_type'];
 }
 
@@ -102,6 +104,7 @@ export class SessionFixture {
       background: this.background,
       runner: {
         driver: recordedDriver(this.driver, recorder),
+        approvals: options.approvals?.(recorder, clock) ?? null,
         onFailed: () => {},
         inventory: new Inventory(
           (options.tools ?? []).map((tool) => recordedTool(tool, recorder)),

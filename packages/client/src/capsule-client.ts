@@ -6,6 +6,14 @@ import { decodeJsonRpcAnswer, encodeJsonRpcRequest, faultCode } from '@svc/proto
 import type { Snapshot } from '@svc/protocol/live-events.ts';
 import { encodeMessage } from '@svc/protocol/message.ts';
 import { encodeMessageTags, type MessageTags } from '@svc/protocol/message-tags.ts';
+import {
+  type ApprovalAnswer,
+  decodeOpenApprovals,
+  decodeSettledApproval,
+  encodeApprovalAnswer,
+  type OpenApproval,
+  type SettledApproval,
+} from '@svc/protocol/approval.ts';
 import { encodeAnswer } from '@svc/protocol/question.ts';
 import {
   decodeFileFacts,
@@ -141,11 +149,36 @@ export class CapsuleClient {
    * the answer, or not any more; then nothing has happened. Throws `not-served` for a capsule that takes answers by `send` only.
    */
   async answer(taskId: string, waitId: string, text: string, { signal }: CallOptions = {}): Promise<TaskFacts> {
-    const method = 'tasks/answer';
     await this.#checkedCard(signal);
+    return this.#taskIn(await this.#askBeyond('tasks/answer', encodeAnswer({ taskId, waitId, text }), signal));
+  }
+
+  /** The calls that wait for an approval. Throws `not-served` for a capsule that knows no approvals. */
+  async approvals({ signal }: CallOptions = {}): Promise<readonly OpenApproval[]> {
+    await this.#checkedCard(signal);
+    return decodeOpenApprovals(await this.#askBeyond('approvals/list', {}, signal));
+  }
+
+  /**
+   * Answers exactly this approval of exactly this call. Throws `fault` -32050 where it was settled before, -32051 where another call waits under this id, -32001 where
+   * nothing does; then nothing has happened. Throws `not-served` for a capsule that knows no approvals.
+   */
+  async approve(
+    answer: ApprovalAnswer,
+    { signal }: CallOptions = {},
+  ): Promise<Pick<SettledApproval, 'decision' | 'by'>> {
+    await this.#checkedCard(signal);
+    const settled = decodeSettledApproval(
+      await this.#askBeyond('approvals/answer', encodeApprovalAnswer(answer), signal),
+    );
+    if (settled !== null) return settled;
+    throw new ClientError('bad-answer', `${this.#door.url} answered approvals/answer with an unknown shape`);
+  }
+
+  /** Asks for a method that no card lists. */
+  async #askBeyond(method: string, params: unknown, signal: AbortSignal | undefined): Promise<unknown> {
     try {
-      const params = encodeAnswer({ taskId, waitId, text });
-      return this.#taskIn(await this.#ask(method, params, { signal, headers: askingForEvents }));
+      return await this.#ask(method, params, { signal, headers: askingForEvents });
     } catch (error) {
       if (!(error instanceof ClientError) || error.fault !== faultCode('method-not-found')) throw error;
       throw new ClientError('not-served', `${this.#door.url} does not serve ${method}`, { cause: error });

@@ -264,6 +264,10 @@ class Dispatch {
         return cancelTask(params, deps);
       case 'tasks/answer':
         return answerTask(params, deps);
+      case 'approvals/list':
+        return import('./own/approvals.ts').then((own) => own.listApprovals(deps.session));
+      case 'approvals/answer':
+        return import('./own/approvals.ts').then((own) => own.answerApproval(params, deps));
       case 'session/stop':
         return stopSession(deps);
       default:

@@ -55,6 +55,7 @@ export class TokenHome {
     isGuarded = false,
   }: { listenerToken?: string | null; isGuarded?: boolean } = {}): TokenCallers {
     return new TokenCallers({
+      personKey: null,
       listenerToken: listenerToken === null ? null : new Secret(listenerToken),
       isGuarded,
       capsule: 'demo',

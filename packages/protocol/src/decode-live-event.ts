@@ -5,6 +5,7 @@ import type { ReceivedFrame } from './frame-reader.ts';
 import { asJsonObject, asStrings, type JsonObject, stringOr, wholeOrNull } from './json-object.ts';
 import { parseJsonText } from './json-text.ts';
 import type { LiveEvent, LiveTask, RetryWaiting, Snapshot, TokenCount } from './live-events.ts';
+import { decodeAskedApproval } from './approval.ts';
 import type { Question } from './question.ts';
 
 /** Readers keep ids to identify tasks, questions and calls: a longer one makes an event that is not read. */
@@ -154,7 +155,9 @@ function decodeLiveTask(fields: JsonObject | null): LiveTask | null {
 
 function decodeQuestion(taskId: string, fields: JsonObject | null): Question | null {
   const waitId = fields === null ? null : idIn(fields, 'wait_id');
-  return fields === null || waitId === null ? null : { taskId, waitId, prompt: textIn(fields, 'prompt') };
+  if (fields === null || waitId === null) return null;
+  const approval = decodeAskedApproval(fields['approval']);
+  return { taskId, waitId, prompt: textIn(fields, 'prompt'), ...(approval === null ? {} : { approval }) };
 }
 
 function waitIn(fields: JsonObject): RetryWaiting | null {

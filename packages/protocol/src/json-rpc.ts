@@ -1,6 +1,6 @@
 /** JSON-RPC 2.0, as a capsule and its clients speak it. */
 
-import { asJsonObject } from './json-object.ts';
+import { asJsonObject, type JsonObject } from './json-object.ts';
 import { parsedJson, type JsonText } from './json-text.ts';
 import { readLongJson } from './long-json.ts';
 import { decodeStrictUtf8 } from './strict-utf8.ts';
@@ -35,6 +35,11 @@ const faults = {
   'completion-refused': [-32004, 'Completion refused'],
   /** An answer to a question that does not wait for one, or not any more. */
   'question-not-open': [-32010, 'Question not open'],
+  /** Another answer came first, or the time was over; its data says how it was settled. */
+  'approval-settled': [-32050, 'Approval settled already'],
+  /** An answer for another call than the one that waits. */
+  'approval-differs': [-32051, 'Approval is for another call'],
+  'approval-not-found': [-32001, 'Approval not found'],
 } as const satisfies Record<string, readonly [number, string]>;
 
 export type JsonRpcFaultKind = keyof typeof faults;
@@ -47,12 +52,14 @@ export function faultCode(kind: JsonRpcFaultKind): number {
 /** A call that is answered with a JSON-RPC error. */
 export class JsonRpcFault extends Error {
   readonly code: number;
+  readonly data: JsonObject | null;
 
-  constructor(kind: JsonRpcFaultKind, message?: string) {
+  constructor(kind: JsonRpcFaultKind, message?: string, data: JsonObject | null = null) {
     const [code, usual] = faults[kind];
     super(message ?? usual);
     this.name = 'JsonRpcFault';
     this.code = code;
+    this.data = data;
   }
 }
 
@@ -107,8 +114,8 @@ export function encodeJsonRpcResult(id: JsonRpcId, result: unknown): string {
   return `{"jsonrpc":"2.0","id":${JSON.stringify(id)},"result":${result.text}}`;
 }
 
-export function encodeJsonRpcFault(id: JsonRpcId | null, { code, message }: JsonRpcFault): string {
-  return JSON.stringify({ jsonrpc: '2.0', id, error: { code, message } });
+export function encodeJsonRpcFault(id: JsonRpcId | null, { code, message, data }: JsonRpcFault): string {
+  return JSON.stringify({ jsonrpc: '2.0', id, error: { code, message, ...(data === null ? {} : { data }) } });
 }
 
 export function encodeJsonRpcRequest(id: JsonRpcId, method: string, params: unknown): string {

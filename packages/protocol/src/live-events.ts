@@ -1,5 +1,6 @@
 /** What happens in a session beyond its frames, and how it is written to the connections that ask for it. */
 
+import { encodeAskedApproval } from './approval.ts';
 import type { Question } from './question.ts';
 
 /** Tokens that the model's provider counted. */
@@ -218,6 +219,6 @@ function tokens({
   return { input_tokens, output_tokens };
 }
 
-function questionData({ waitId: wait_id, prompt }: Question): Readonly<Record<string, string>> {
-  return { wait_id, prompt };
+function questionData({ waitId: wait_id, prompt, approval }: Question): Readonly<Record<string, unknown>> {
+  return { wait_id, prompt, ...(approval === undefined ? {} : { approval: encodeAskedApproval(approval) }) };
 }

@@ -1,5 +1,6 @@
 /** A question that a task asks a person: its name, what is asked, and an answer to it, the params of `tasks/answer`. */
 
+import type { AskedApproval } from './approval.ts';
 import { isJsonObject, type JsonObject } from './json-object.ts';
 
 /** Names one question. */
@@ -12,6 +13,8 @@ export interface QuestionName {
 /** A question that waits for its answer. */
 export interface Question extends QuestionName {
   readonly prompt: string;
+  /** There for a call that waits for approval: no text answers it. */
+  readonly approval?: AskedApproval;
 }
 
 export interface QuestionAnswer extends QuestionName {

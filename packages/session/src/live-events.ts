@@ -139,8 +139,9 @@ export class LiveEvents {
     return { taskId, contextId: this.#contextOf(task), state, origin, text: start, question };
   }
 
-  #shownQuestion({ taskId, waitId, prompt }: Question): Question {
-    return { taskId, waitId, prompt: this.#shown(prompt, maxText).text };
+  /** The effect of an approval has no secrets, and a bound of its own. */
+  #shownQuestion({ prompt, ...asked }: Question): Question {
+    return { ...asked, prompt: this.#shown(prompt, maxText).text };
   }
 
   #hear(activity: Activity): void {

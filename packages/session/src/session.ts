@@ -3,6 +3,7 @@
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import type { Clock } from '@svc/kit/clock.ts';
 import type { ContextId, SessionId } from '@svc/protocol/ids.ts';
+import type { Approvals } from './approvals/approvals.ts';
 import type { Usage } from './model/driver-notes.ts';
 import type { SessionActivity } from './task/activity.ts';
 import type { EventStream } from './stream/event-stream.ts';
@@ -61,6 +62,11 @@ export class Session {
   /** Names the model that its tasks ask. */
   get model(): string {
     return this.#runner.inference.model;
+  }
+
+  /** Is null where the manifest has none. */
+  get approvals(): Approvals | null {
+    return this.#runner.approvals;
   }
 
   /** Tokens so far. */

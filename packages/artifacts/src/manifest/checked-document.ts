@@ -22,6 +22,8 @@ interface DocumentChecks<Schema extends $ZodType> {
   readonly needs?: ((path: KeyPath) => boolean) | undefined;
   /** Returns true for a block whose unknown keys refuse the file (`E-MAN-006`). When absent, they only warn. */
   readonly isStrict?: (block: KeyPath) => boolean;
+  /** The code of what the schema finds at a path; when absent, its own. */
+  readonly codeAt?: (path: KeyPath, code: DiagnosticCode) => DiagnosticCode;
   /** Checks rules between keys. `data` is the content of the file, of any shape. */
   readonly rules?: (data: unknown, findings: Findings) => void;
   /** One code for every problem of the file; an unknown key then refuses the file too. When absent, each problem has a code of its own. */
@@ -51,7 +53,7 @@ export function readDocument<Schema extends $ZodType>(request: DocumentRequest<S
 /** Checks a file that has been parsed already. Otherwise the same as `readDocument`. */
 export function checkSource<Schema extends $ZodType>(
   source: YamlSource,
-  { schema, env, leave = () => false, needs, isStrict = () => false, rules, refusal }: DocumentChecks<Schema>,
+  { schema, env, leave = () => false, needs, isStrict = () => false, codeAt, rules, refusal }: DocumentChecks<Schema>,
 ): CheckedDocument<Schema> {
   const resolution = resolveReferences({ source, env, leave, needs });
   const data = resolution.value ?? {};
@@ -59,7 +61,8 @@ export function checkSource<Schema extends $ZodType>(
   const refusesUnknown = (block: KeyPath): boolean => refusal !== undefined || isStrict(block);
   const read = parseBySchema({ schema, data, resolution, lineOf, refusesUnknown });
   const findings = new FileFindings(source, resolution, refusal);
-  for (const { code, message, place } of read.findings) findings.add(code, message, place);
+  for (const { code, message, place } of read.findings)
+    findings.add(codeAt?.(place.path, code) ?? code, message, place);
   rules?.(data, findings);
   if (read.parsed === undefined || findings.hasError()) {
     const isUnclear = !findings.hasError();

@@ -87,6 +87,24 @@ function describedProperties(properties: unknown, { keys, path }: Described): Js
   );
 }
 
+/** The keys below a verdict of a rule of `approvals`. */
+function ruleKeys(verdict: string, means: string): Readonly<Record<string, string>> {
+  const at = `approvals.rules[].${verdict}`;
+  const later = 'Not decided by this version of svc, which refuses it.';
+  return {
+    [at]: `${means} One of tool, command and spawn.`,
+    [`${at}.tool`]: 'Calls of this tool, or of every tool of this artifact.',
+    [`${at}.args`]: 'Arguments of the tool, each compared with its JSON value.',
+    [`${at}.command`]: 'The words of a command. a|b is one of two words, * is one word, ** is any number of words.',
+    [`${at}.spawn`]: 'Delegating to this capsule.',
+    [`${at}.request`]: later,
+    [`${at}.path`]: later,
+    [`${at}.access`]: later,
+    [`${at}.spend`]: later,
+    [`${at}.every`]: later,
+  };
+}
+
 /** What each key of a capsule's `svc.yaml` means, for editors and the documentation. `[]` stands for a list position. */
 export const capsuleKeys: Readonly<Record<string, string>> = {
   name: 'Name of the capsule: lowercase letters, digits and inner hyphens, at most 100 characters.',
@@ -167,6 +185,16 @@ export const capsuleKeys: Readonly<Record<string, string>> = {
   'lifecycle.delegation_deadline_secs': 'Seconds a delegated child may run.',
   'lifecycle.shell_grace_secs':
     'Seconds after which a running command moves to the background; 10, or 600 in a session that ends with its task.',
+  approvals: 'Which calls run, which a person is asked about, and which are refused. Without it every call runs.',
+  'approvals.default': 'What becomes of a call that no rule matches.',
+  'approvals.opaque': 'What becomes of a command line that svc cannot read for sure, unless a rule denies it.',
+  'approvals.timeout': 'How long an answer is waited for, 1s to 24h; then the call is denied.',
+  'approvals.answer':
+    'Who is asked: the person at the terminal or in the editor that started the session, or clients whose door token has the scope answer.',
+  'approvals.rules': 'Of all rules that match a call, deny beats ask beats allow. Their order means nothing.',
+  ...ruleKeys('allow', 'What runs without a question.'),
+  ...ruleKeys('ask', 'What a person is asked about.'),
+  ...ruleKeys('deny', 'What never runs.'),
   trace: 'What is recorded of a session beside its trace.',
   'trace.capture':
     'none: nothing. meta: hashes and sizes, enough to see where two sessions differ. content, the default: every text, enough to run it again.',

@@ -3,6 +3,7 @@
 import { dirname, resolve } from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
 
+import type { DiagnosticCode } from '@svc/kit/diagnostics/catalogue.ts';
 import { Diagnostic, DiagnosticList } from '@svc/kit/diagnostics/diagnostic.ts';
 import { Secret } from '@svc/kit/diagnostics/secret.ts';
 import { readTextBeneath } from '@svc/kit/files/read-beneath.ts';
@@ -58,6 +59,7 @@ export function loadCapsuleManifest(request: LoadRequest): LoadedManifest {
     needs: request.needs,
     leave: (path) => isServerAuth(path) || (purpose !== 'launch' && isKey(path)),
     isStrict: decidesGrants,
+    codeAt,
     rules: (data, findings) => {
       checkCapsuleRules(data, findings);
       if (purpose !== 'inspect') prompt.text = readSystemPrompt(data, { directory, findings });
@@ -96,7 +98,12 @@ function isServerAuth([first, , third]: KeyPath): boolean {
 function decidesGrants([first, , third]: KeyPath): boolean {
   return first === 'artifacts'
     ? third === 'capabilities'
-    : ['capabilities', 'doors', 'exports'].includes(String(first));
+    : ['approvals', 'capabilities', 'doors', 'exports'].includes(String(first));
+}
+
+/** What is wrong with approvals has one code, of which `svc explain` says what rules are. */
+function codeAt([first]: KeyPath, code: DiagnosticCode): DiagnosticCode {
+  return first === 'approvals' && code.startsWith('E-') ? 'E-APR-001' : code;
 }
 
 function isKey(path: KeyPath): boolean {

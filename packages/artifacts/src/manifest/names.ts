@@ -5,6 +5,9 @@ const reservedVersions: ReadonlySet<string> = new Set(['latest', 'stable', 'edge
 /** Tools of the runtime itself, whose names no artifact takes. */
 export const runtimeTools = ['delegate-task', 'share-file', 'fetch-peer-file', 'submit-plan'] as const;
 
+/** Commands whose one argument is a line of a shell. */
+export const shells: ReadonlySet<string> = new Set(['sh', 'bash', 'dash', 'zsh', 'ash', 'ksh']);
+
 /** Drivers inside the package; the manifest may name one without an entry in `artifacts`. */
 export const bundledDrivers = ['svc-driver-openai', 'svc-driver-anthropic', 'svc-driver-script'] as const;
 

@@ -4,6 +4,7 @@ import { didYouMean } from '@svc/kit/diagnostics/closest-name.ts';
 import { quoted } from '@svc/kit/diagnostics/printable.ts';
 import { endpointFault } from '@svc/kit/net/endpoint.ts';
 import { checkCredentials } from './credential-rules.ts';
+import { checkApprovals } from './approval-rules.ts';
 import { doorNames } from './door-names.ts';
 import { Draft, type KeyPath, renderKeyPath } from './key-path.ts';
 import type { Findings } from './checked-document.ts';
@@ -24,6 +25,7 @@ export function checkCapsuleRules(data: unknown, findings: Findings): void {
   checkDoors(draft, findings);
   checkProject(draft, findings);
   checkCredentials(draft, findings);
+  checkApprovals(draft, findings);
 }
 
 /** What nobody may write in would be written in all the same. */

@@ -4,6 +4,7 @@ import * as z from 'zod/mini';
 
 import { endpointFault } from '@svc/kit/net/endpoint.ts';
 import { maxWaitSecs } from '@svc/kit/units.ts';
+import { approvals } from './approvals.ts';
 import { doorNames } from './door-names.ts';
 import { captureLevels } from './capture-levels.ts';
 import { artifactCapabilities, capsuleCapabilities, destination, mebibyte } from './capabilities.ts';
@@ -190,6 +191,7 @@ export const capsuleManifest = z.strictObject({
     {},
   ),
   capabilities: z._default(capsuleCapabilities, {}),
+  approvals: z.optional(z.lazy(() => approvals)),
   exports: z._default(z.strictObject({ files: z.optional(fileExport), peer_files: z.optional(peerFileExport) }), {}),
   doors: z._default(z.strictObject({ serve: z.optional(z.array(z.enum(doorNames))), push: z.optional(push) }), {}),
 });

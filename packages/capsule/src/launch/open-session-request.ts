@@ -17,6 +17,8 @@ export interface OpenSessionRequest {
   readonly membership: RefereeMembership | null;
   /** `host:port` for the card. */
   readonly url: string;
+  /** Whether a door token is there with which an approval can be answered. */
+  readonly knowsAnswerer: () => Promise<boolean>;
   readonly onFrame: (frame: NumberedFrame, id: EventId) => void;
   readonly onTaskFailed: (failed: FailedTask) => void;
   readonly onWarning: (warning: Diagnostic) => void;

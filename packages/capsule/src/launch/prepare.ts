@@ -3,6 +3,7 @@
 import { arch, platform } from 'node:process';
 
 import { type CaptureLevel, lowerCapture, usualCapture } from '@svc/artifacts/manifest/capture-levels.ts';
+import type { Approvals } from '@svc/artifacts/manifest/approvals.ts';
 import { declaredArtifacts } from '@svc/artifacts/manifest/declared-artifacts.ts';
 import type { ArtifactCheck, InstalledArtifact } from '@svc/artifacts/store/installed-artifact.ts';
 import type { StorePlaces } from '@svc/artifacts/store/store-places.ts';
@@ -151,8 +152,18 @@ export async function prepareLaunch(
     const { weakPrograms } = await import('./unheld-grants.ts');
     const weak = weakPrograms(loaded, artifacts, scoped.containment);
     if (weak !== null) onWarning(weak);
+    if (weak !== null && loaded.manifest.approvals !== undefined) refuseToAsk(loaded.manifest.approvals);
   }
   return { ...scoped, driverConfig: await configOfDriver(loaded), packageRoot: places.packageRoot, artifacts };
+}
+
+/** Programs that nothing holds read the key for answers. */
+function refuseToAsk({ rules, ...settings }: Approvals): void {
+  const asks = [settings.default, settings.opaque].includes('ask') || rules.some((rule) => rule.ask !== undefined);
+  if (!asks) return;
+  throw new Diagnostic('E-APR-002', 'approvals may ask a person, and nothing holds the programs of the capsule here', {
+    hint: 'set capabilities.containment to scoped, and run it where that can be had; or deny in place of ask',
+  });
 }
 
 /**

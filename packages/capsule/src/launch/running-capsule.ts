@@ -22,6 +22,7 @@ import type { FolderChanges } from '@svc/sandbox/folder-changes.ts';
 import type { ProcessGrants } from '@svc/sandbox/launch/process-grants.ts';
 import type { EventId, NumberedFrame } from '@svc/protocol/frames.ts';
 import type { SessionId } from '@svc/protocol/ids.ts';
+import type { ApprovalAnswer } from '@svc/protocol/approval.ts';
 import type { QuestionName } from '@svc/protocol/question.ts';
 import type { DeclaredReach } from './capsule-reach.ts';
 
@@ -81,6 +82,8 @@ export interface RunRequest {
   readonly changes: RunChanges | null;
   /** Makes the driver that answers instead of the manifest's; it takes secrets out of its failures with `redact`. Absent where the manifest's answers. */
   readonly driver?: ((redact: (text: string) => string) => Driver) | undefined;
+  /** Where a person is shown questions and can answer them: at this terminal, in the editor that started this; null where nobody is there. */
+  readonly askedAt?: () => 'terminal' | 'acp' | null;
   /** Called with everything that happens in the session; null where nobody looks. */
   readonly onActivity: ActivityListener | null;
   /** Called with the session as soon as its listener answers, for clients that reach it without one. */
@@ -188,6 +191,8 @@ export interface RunningCapsule {
 export interface Steering {
   /** Answers that question; false when its task does not ask it any more. */
   answer(question: QuestionName, text: string): boolean;
+  /** Answers an approval; false when it does not wait any more, or not for this call. */
+  decide(answer: ApprovalAnswer): boolean;
   /** Cancels that task, if it has not ended. */
   cancel(taskId: string): void;
   /** Passes on the output of the commands of the session, as the bytes come. Call the returned function to stop. */

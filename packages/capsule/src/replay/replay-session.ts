@@ -27,6 +27,7 @@ import {
   recordedHookCalls,
   recordedTool,
 } from '@svc/session/recorder/recorded-effects.ts';
+import { replayedApprovals } from '@svc/session/replay/replayed-approvals.ts';
 import { readRecording, type RecordedEnd, type Recording, type Setup } from '@svc/session/replay/recorded-history.ts';
 import type { Judge } from '@svc/session/replay/asked-again.ts';
 import { type ReplayEnd, Replayer, type ReplayInputs } from '@svc/session/replay/replayer.ts';
@@ -128,6 +129,7 @@ class Replay {
     const inputs = (): ReplayInputs =>
       replayInputs({
         board: this.#session.board,
+        approvals: this.#session.approvals,
         shutDown: () => this.#session.shutDown(),
         trap: (reason) => this.#session.trap(reason),
         record: this.#record,
@@ -167,6 +169,7 @@ class Replay {
       runner: {
         ...settings.runner,
         driver,
+        approvals: replayedApprovals(recorder, request.capsule.name),
         onFailed: () => {},
         inventory: this.#inventory,
         hooks: this.#hooks,

@@ -8,6 +8,7 @@ import { unlessRefused } from '@svc/kit/files/unless-refused.ts';
 import { TokenCallers } from '@svc/doors/callers/callers.ts';
 import { type TokenPlace, tokenPlace } from '@svc/doors/callers/token-place.ts';
 import type { PreparedLaunch } from '../launch/prepare.ts';
+import type { PersonKey } from './person-key.ts';
 import type { RunObserver, RunRequest } from '../launch/running-capsule.ts';
 
 /**
@@ -16,12 +17,18 @@ import type { RunObserver, RunRequest } from '../launch/running-capsule.ts';
  */
 export async function callersOf(
   { home, bind }: Pick<RunRequest, 'home' | 'bind'>,
-  { listenerToken, loaded, redactor }: Pick<PreparedLaunch, 'listenerToken' | 'loaded' | 'redactor'>,
+  {
+    listenerToken,
+    loaded,
+    redactor,
+    personKey,
+  }: Pick<PreparedLaunch, 'listenerToken' | 'loaded' | 'redactor'> & { readonly personKey: PersonKey | null },
   { onWarning }: Pick<RunObserver, 'onWarning'>,
 ): Promise<TokenCallers> {
   const place = tokenPlace(home, process.getuid?.());
   return new TokenCallers({
     listenerToken,
+    personKey: personKey?.secret ?? null,
     isGuarded: !isPrivate(bind) && listenerToken === null && (await hasTokens(place)),
     capsule: loaded.manifest.name,
     place,

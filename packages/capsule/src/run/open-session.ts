@@ -15,6 +15,7 @@ import { hasLiveGroups } from '@svc/sandbox/child-group.ts';
 import { type CapsuleHooks, noHooks } from '@svc/session/hooks/session-hooks.ts';
 import { RefusedRequests } from '@svc/session/files/refused-requests.ts';
 import { backgroundEnds, residueOf } from '@svc/session/loop/background-ends.ts';
+import type { Approvals } from '@svc/session/approvals/approvals.ts';
 import type { Conversations } from '@svc/session/loop/conversations.ts';
 import { EventStream } from '@svc/session/stream/event-stream.ts';
 import { recordedTool } from '@svc/session/recorder/recorded-effects.ts';
@@ -26,7 +27,6 @@ import { taskFrames } from '@svc/session/stream/task-frames.ts';
 import { WorkdirSize } from '@svc/session/workdir/workdir-size.ts';
 import type { Inventory } from '@svc/session/tools/inventory.ts';
 import { LateGrantUsage } from '../stage/late-grant-usage.ts';
-import { asksForTelemetry } from '../launch/telemetry-variables.ts';
 import type { OpenSessionRequest } from '../launch/open-session-request.ts';
 import { sourceOfFirst } from '../launch/initial-task.ts';
 import type { SessionPeerFiles } from '../stage/stage-peer-files.ts';
@@ -37,10 +37,10 @@ import { cardOf } from './capsule-card.ts';
 import { closeAll } from '../stage/close-all.ts';
 import type { DoorsAround } from './door-outside.ts';
 import { holdExportRoots, resourcesOf } from './exported-files.ts';
-import type { KeptThreads } from './conversation-place.ts';
 import type { SessionDelegations } from './session-delegations.ts';
 import { openSessionJournal, type SessionJournal } from './session-journal.ts';
 import { importMode, sessionSettings } from './session-settings.ts';
+import { approvalsOf, conversationsOf, delegationsOf, openTelemetry, peerFilesOf } from './late-parts.ts';
 import { openRecord, type SessionEnd, type SessionRecord, trappedBy } from './session-record.ts';
 import type { SessionTelemetry } from './telemetry/session-telemetry.ts';
 import { claimWorkdir, type WorkdirFiles } from './workdir-files.ts';
@@ -156,40 +156,6 @@ export async function openSession(asked: OpenSessionRequest): Promise<OpenSessio
   }
 }
 
-/** Returns null, and loads nothing, when the environment does not ask for telemetry. */
-async function openTelemetry(open: OpenSessionRequest): Promise<SessionTelemetry | null> {
-  if (!asksForTelemetry(open.request.telemetryEnv)) return null;
-  return new (await import('./telemetry/session-telemetry.ts')).SessionTelemetry(open);
-}
-
-const noPeerFiles: SessionPeerFiles = { tools: [], served: null, close: () => {} };
-
-async function peerFilesOf(open: OpenSessionRequest, { workdir }: SessionDirectories): Promise<SessionPeerFiles> {
-  const { loaded, grants } = open.launch;
-  if (loaded.manifest.exports.peer_files === undefined && grants.peerFetchAllow.length === 0) return noPeerFiles;
-  const { stagePeerFiles } = await import('../stage/stage-peer-files.ts');
-  return await stagePeerFiles({ ...open, workdir, hides: open.launch.project?.hides });
-}
-
-async function delegationsOf(
-  { request, launch, membership, sessionId, url, onWarning }: OpenSessionRequest,
-  directories: SessionDirectories,
-): Promise<SessionDelegations | null> {
-  if (membership === null || launch.grants.spawnAllow.length === 0) return null;
-  const { openDelegations } = await import('./session-delegations.ts');
-  return await openDelegations({
-    launch,
-    membership,
-    sessionId,
-    directories,
-    url,
-    env: request.env,
-    telemetryEnv: request.telemetryEnv,
-    stopWithinMs: request.stopWithinMs,
-    onWarning,
-  });
-}
-
 interface StagedParts {
   readonly directories: SessionDirectories;
   readonly workdirFiles: WorkdirFiles;
@@ -222,7 +188,8 @@ async function ready(open: OpenSessionRequest, parts: StagedParts): Promise<Omit
   };
   const spend = new SpendMeter(launch.loaded.manifest.inference.max_session_tokens ?? null);
   const hooks = staged.hooks.length === 0 ? noHooks : await hooksOf(open, { ...parts, spend });
-  const session = buildSession(open, { ...parts, spend, hooks });
+  const approvals = await approvalsOf(open, { recorder, directory: directories.session, onClose: parts.onClose });
+  const session = buildSession(open, { ...parts, spend, hooks, approvals });
   const onLost = (lost: Diagnostic): void => session.trap(lost);
   parts.logs.observe(() => {
     const event = { event_type: 'logs_limit_reached', max_bytes: parts.logs.maxBytes } as const;
@@ -284,6 +251,8 @@ async function ready(open: OpenSessionRequest, parts: StagedParts): Promise<Omit
 interface SessionParts extends Omit<StagedParts, 'onClose'> {
   readonly spend: SpendMeter;
   readonly hooks: CapsuleHooks;
+  /** Is null where the manifest has none. */
+  readonly approvals: Approvals | null;
 }
 
 async function hooksOf(
@@ -297,7 +266,7 @@ async function hooksOf(
     grantUsage,
     spend,
     onClose,
-  }: Omit<SessionParts, 'hooks'> & StagedParts,
+  }: Omit<SessionParts, 'hooks' | 'approvals'> & StagedParts,
 ): Promise<CapsuleHooks> {
   const { openHooks } = await import('../stage/open-hooks.ts');
   const { hooks, close } = openHooks({
@@ -322,7 +291,7 @@ function buildSession(
   { onClose, ...parts }: SessionParts & Pick<StagedParts, 'onClose'>,
 ): Session {
   const { directories, workdirFiles, recorded, staged, delegating, inventory, conversations } = parts;
-  const { spend, hooks } = parts;
+  const { spend, hooks, approvals } = parts;
   const { recorder } = parts.journal;
   const { activity } = recorded;
   // Senders of long texts wait for the journal: what it has yet to write is held in memory.
@@ -359,6 +328,7 @@ function buildSession(
       driver: staged.driver,
       onFailed: (failed) => onTaskFailed({ ...failed, words: redact(failed.words) }),
       inventory,
+      approvals,
       hooks,
       spend,
       activity,
@@ -379,10 +349,4 @@ function submitFirst(session: Session, open: OpenSessionRequest, files: WorkdirF
   files.writeTask(launch.initialTask.text);
   const isContinued = request.changes?.continues !== undefined;
   session.board.submit(sourceOfFirst(launch.initialTask, { env: request.env, sessionId, isContinued }));
-}
-
-/** Returns null for a session that starts each task from nothing, which loads nothing for conversations. */
-async function conversationsOf(open: OpenSessionRequest, places: SessionDirectories): Promise<KeptThreads | null> {
-  if (open.launch.loaded.manifest.lifecycle.conversation === 'stateless') return null;
-  return await (await import('./conversation-place.ts')).openConversations(open, places);
 }

@@ -22,6 +22,7 @@ import { mintSessionId, type SessionId } from '@svc/protocol/ids.ts';
 import { servedDoors } from '@svc/artifacts/manifest/door-names.ts';
 import { bindListener, type BoundListener } from '../launch/bind-listener.ts';
 import { callersOf, isPrivate } from './listener-callers.ts';
+import type { PersonKey } from './person-key.ts';
 import { openSession, type OpenSession } from './open-session.ts';
 import { prepareLaunch, scopeLaunch, type PreparedLaunch, type ScopedLaunch } from '../launch/prepare.ts';
 import type { RefereeMembership } from '../launch/referee-membership.ts';
@@ -90,7 +91,8 @@ async function serveSession(session: SessionLaunch): Promise<EndedSession> {
   });
   const { manifest } = launch.loaded;
   const serve = servedDoors(manifest);
-  const callers = await callersOf(request, launch, observer);
+  const personKey = manifest.approvals === undefined ? null : (await import('./person-key.ts')).makePersonKey(launch);
+  const callers = await callersOf(request, { ...launch, personKey }, observer);
   const admits = (headers: IncomingHttpHeaders): boolean | Promise<boolean> => callers.admits(headers);
   const answers = answerBudget();
   const routes = capsuleRoutes(door, { serve, answers });
@@ -113,7 +115,7 @@ async function serveSession(session: SessionLaunch): Promise<EndedSession> {
       (await import('./card-key.ts')).readCardKey(request.home);
     }
     const closeDoor = async (): Promise<void> => await server.close(closeGraceMs);
-    return await runBound({ ...session, listener, callers, openDoor, closeDoor });
+    return await runBound({ ...session, listener, callers, personKey, openDoor, closeDoor });
   } finally {
     await server.close(closeGraceMs);
   }
@@ -122,13 +124,15 @@ async function serveSession(session: SessionLaunch): Promise<EndedSession> {
 interface BoundLaunch extends SessionLaunch {
   readonly listener: BoundListener;
   readonly callers: TokenCallers;
+  /** Is null for a session that asks for no approvals. */
+  readonly personKey: PersonKey | null;
   readonly openDoor: (door: CapsuleDoor) => void;
   /** Lets running answers end, then serves nothing more. */
   readonly closeDoor: () => Promise<void>;
 }
 
 async function runBound(bound: BoundLaunch): Promise<EndedSession> {
-  const { request, observer, launch, sessionId, membership, listener, openDoor, closeDoor } = bound;
+  const { request, observer, launch, sessionId, membership, listener, callers, openDoor, closeDoor } = bound;
   const startedMs = systemClock.monotonicMs();
   const url = listener.advertised;
   const onFrame = observer.onFrame.bind(observer);
@@ -136,7 +140,15 @@ async function runBound(bound: BoundLaunch): Promise<EndedSession> {
   const onWarning = observer.onWarning.bind(observer);
   const onRetained = observer.onRetained.bind(observer);
   const hears = { onFrame, onTaskFailed, onWarning, onRetained };
-  const open = await openSession({ request, launch, sessionId, membership, url, ...hears });
+  const open = await openSession({
+    request,
+    launch,
+    sessionId,
+    membership,
+    url,
+    knowsAnswerer: () => callers.knowsAnswerer(),
+    ...hears,
+  });
   let forget = (): void => {};
   try {
     forget = listSession(bound, open);
@@ -166,7 +178,7 @@ function doorOf(bound: BoundLaunch, { door, doors }: OpenSession): CapsuleDoor {
 }
 
 /** Puts the session among the running ones. When that is refused, the trace is ended: nothing has run yet. */
-function listSession({ request, launch, listener }: BoundLaunch, open: OpenSession): () => void {
+function listSession({ request, launch, listener, personKey }: BoundLaunch, open: OpenSession): () => void {
   const { name, version } = launch.loaded.manifest;
   try {
     const record = {
@@ -182,7 +194,12 @@ function listSession({ request, launch, listener }: BoundLaunch, open: OpenSessi
       project_folder: launch.project?.scope.project_folder?.path,
       started_at_ms: systemClock.now(),
     };
-    return listRunning(request.home, record, systemClock);
+    const unlist = listRunning(request.home, record, systemClock);
+    const hideKey = personKey?.keep(request.home, record) ?? ((): void => {});
+    return () => {
+      hideKey();
+      unlist();
+    };
   } catch (error) {
     if (error instanceof Diagnostic) diagnosticOf(() => open.writeEnd(trappedBy(error)));
     throw error;
@@ -283,11 +300,12 @@ function projectOf({ project }: PreparedLaunch): string | null {
   return folder === undefined || folder.is_workdir === true ? null : folder.path;
 }
 
-function steeringOf({ session: { board, activity } }: OpenSession, { redactor }: PreparedLaunch): Steering {
+function steeringOf({ session: { board, activity, approvals } }: OpenSession, { redactor }: PreparedLaunch): Steering {
   return {
     hearOutput: (listener) => activity.hearOutput(listener),
     redact: recordRedaction(redactor),
     answer: (question, text) => board.answer(question, { text, sender: atTheTerminal }),
+    decide: (answer) => approvals?.answer(answer, 'terminal').kind === 'settled',
     cancel: (taskId) => {
       const task = board.find(taskId);
       if (task !== undefined) void board.cancel(task, atTheTerminal.principal).catch(raise);

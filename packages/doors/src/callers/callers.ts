@@ -6,7 +6,7 @@ import type { Clock } from '@svc/kit/clock.ts';
 import type { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import { Secret } from '@svc/kit/diagnostics/secret.ts';
 import { bearerCheck, type BearerCheck, bearerOf } from '@svc/kit/http/hygiene.ts';
-import { onlyPrincipal, ownPrincipal, type Principal, type PrincipalOf } from './principal.ts';
+import { onlyPrincipal, ownPrincipal, personHere, type Principal, type PrincipalOf } from './principal.ts';
 import type { KnownTokens } from './known-tokens.ts';
 import type { TokenPlace } from './token-place.ts';
 
@@ -34,6 +34,8 @@ export function onlyCaller(name: string): Callers {
 interface TokenCallersOptions {
   /** `SVC_LISTENER_TOKEN`. */
   readonly listenerToken: Secret | null;
+  /** The key of a session that may ask for approvals; null for every other. */
+  readonly personKey: Secret | null;
   /** Whether a request has to show a token although there is no listener token: others reach the listener, and there are door tokens. */
   readonly isGuarded: boolean;
   /** Name of the capsule: a token may be for another one alone. */
@@ -59,6 +61,7 @@ export class TokenCallers implements Callers {
   readonly #options: TokenCallersOptions;
   readonly #own: Principal;
   readonly #isOperator: BearerCheck | null;
+  readonly #isPerson: BearerCheck | null;
   /** A handler is given the very headers that were admitted. */
   readonly #named = new WeakMap<IncomingHttpHeaders, Principal>();
   readonly #streams = new Map<CutStream, Principal>();
@@ -66,14 +69,20 @@ export class TokenCallers implements Callers {
   #known: KnownTokens | null = null;
 
   constructor(options: TokenCallersOptions) {
-    const { listenerToken, isGuarded } = options;
+    const { listenerToken, personKey, isGuarded } = options;
     this.#options = options;
     this.asksForToken = listenerToken !== null || isGuarded;
     this.#own = ownPrincipal(listenerToken === null ? 'local' : 'operator');
     this.#isOperator = listenerToken === null ? null : bearerCheck(listenerToken);
+    this.#isPerson = personKey === null ? null : bearerCheck(personKey);
   }
 
   readonly principalOf: PrincipalOf = ({ headers }) => this.#named.get(headers) ?? this.#own;
+
+  /** Whether there is a door token with which an approval can be answered. */
+  async knowsAnswerer(): Promise<boolean> {
+    return (await this.#upToDate()).holdsAny('answer');
+  }
 
   /** The name of clients that show no door token. */
   get ownName(): string {
@@ -84,6 +93,10 @@ export class TokenCallers implements Callers {
   admits(headers: IncomingHttpHeaders): boolean | Promise<boolean> {
     const { authorization } = headers;
     if (this.#isOperator?.(authorization) === true) return true;
+    if (this.#isPerson?.(authorization) === true) {
+      this.#named.set(headers, personHere);
+      return true;
+    }
     const token = bearerOf(authorization);
     if (token === undefined) return !this.asksForToken;
     const known = this.#upToDate();

@@ -8,6 +8,7 @@ import { Secret } from '@svc/kit/diagnostics/secret.ts';
 import type { Principal } from './principal.ts';
 import type { DoorToken } from './door-token.ts';
 import { readTokens, tokenFileState } from './token-file.ts';
+import type { Scope } from './scopes.ts';
 import type { TokenPlace } from './token-place.ts';
 
 interface KnownTokensOptions {
@@ -86,6 +87,11 @@ export class KnownTokens {
   holds(principal: Principal): boolean {
     const known = this.#tokens.find((token) => token.principal === principal);
     return known !== undefined && !this.#hasExpired(known);
+  }
+
+  /** Whether a token with this scope is good now. */
+  holdsAny(scope: Scope): boolean {
+    return this.#tokens.some((token) => token.principal.scopes.includes(scope) && !this.#hasExpired(token));
   }
 
   #hasExpired({ expiresAtMs }: KnownToken): boolean {

@@ -11,6 +11,8 @@ export interface Principal {
   /** At doors it may see the tasks of all others too. */
   readonly seesAll: boolean;
   readonly scopes: readonly Scope[];
+  /** It showed the key of the session, which the user's own processes can read and no program of a capsule can. */
+  readonly isPerson?: true;
 }
 
 export type PrincipalOf = (request: Pick<RequestHead, 'headers'>) => Principal;
@@ -18,6 +20,17 @@ export type PrincipalOf = (request: Pick<RequestHead, 'headers'>) => Principal;
 /** Who runs the capsule: `operator` or `local`. */
 export function ownPrincipal(name: string): Principal {
   return { name, seesAll: true, scopes };
+}
+
+/** Who shows the key of the session. */
+export const personHere: Principal = { ...ownPrincipal('person'), isPerson: true };
+
+/**
+ * Whether the principal may say that a call runs. Being on this machine is not enough, and neither is the listener token: a tool that reaches the loopback
+ * interface is there too, and children are started with that token.
+ */
+export function mayApprove({ isPerson, seesAll, scopes: held }: Principal): boolean {
+  return isPerson === true || (!seesAll && held.includes('answer'));
 }
 
 /** The server lets in only the one client that the listener knows. */

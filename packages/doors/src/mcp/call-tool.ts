@@ -94,7 +94,8 @@ async function ended(record: TaskRecord, context: Context, caller: Caller): Prom
     await caller.core.demandHeld(caller.principal);
   }
   const question = record.state === 'input-required' ? (record.task.inputWait?.question ?? null) : null;
-  if (question !== null && takesForms(context, caller)) {
+  // A client may let its model fill in a form, and no model approves a call.
+  if (question !== null && question.approval === undefined && takesForms(context, caller)) {
     const { states, sdk, principal } = caller;
     if (isOfBefore(context)) cancelWithQuestion(record, question.waitId, context, caller);
     return sdk.inputRequired({

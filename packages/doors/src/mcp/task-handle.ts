@@ -90,8 +90,8 @@ export function namedTask(params: unknown, caller: Caller): TaskRecord {
 async function getTask(record: TaskRecord, _context: Context, { sdk }: Caller): Promise<Record<string, unknown>> {
   const { state, task } = record;
   const handle = { ...taskHandle(record), resultType: 'complete' };
-  if (state === 'input-required' && task.inputWait !== null) {
-    const { question } = task.inputWait;
+  const question = task.inputWait?.question;
+  if (state === 'input-required' && question !== undefined && question.approval === undefined) {
     return { ...handle, inputRequests: { [keyOf(question)]: sdk.inputRequired.elicit(answerForm(question)) } };
   }
   if (!record.isSettled || state === 'canceled') return handle;
@@ -105,7 +105,7 @@ async function updateTask(record: TaskRecord, context: Context, caller: Caller):
   const question = record.task.inputWait?.question;
   const key = question === undefined ? '' : keyOf(question);
   const said = caller.sdk.inputResponse(context.mcpReq.inputResponses, key);
-  if (question !== undefined && said.kind === 'elicit') {
+  if (question !== undefined && question.approval === undefined && said.kind === 'elicit') {
     const text = said.content?.['answer'];
     if (said.action !== 'accept') await cancelTask(record, caller);
     else if (typeof text === 'string' && text.isWellFormed()) {

@@ -127,6 +127,11 @@ function answered(record: TaskRecord, text: string, { principal, tags }: Caller,
   const before = sentBefore(source, core);
   if (before !== null) return before;
   if (core.records.answer(record, source, record.newMessage('user', text))) return record;
+  const approval = record.task.inputWait?.question.approval;
+  if (approval !== undefined) {
+    const message = `The task waits for an approval, which no message gives: svc approve ${approval.id}`;
+    throw new OpenAiFault(400, message, { code: 'approval_required', headers: noRetry });
+  }
   throw new OpenAiFault(400, 'The question has been answered meanwhile.', { code: 'question_not_open' });
 }
 

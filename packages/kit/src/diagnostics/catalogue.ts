@@ -1,5 +1,6 @@
 /** Every error and warning code, with what it means and what to do: a file for each family. */
 
+import { approvalCodes } from './approval-codes.ts';
 import { artifactCodes } from './artifact-codes.ts';
 import type { CatalogueEntry } from './catalogue-entry.ts';
 import { commandCodes } from './command-codes.ts';
@@ -17,6 +18,7 @@ import { telemetryCodes } from './telemetry-codes.ts';
  * A code is never reused for another condition.
  */
 export const catalogue = {
+  ...approvalCodes,
   ...artifactCodes,
   ...commandCodes,
   ...containmentCodes,

@@ -163,8 +163,8 @@ export const recordSchemas = {
   /** Something that came without a request of the session, in the order in which the session met it. */
   in: z.object({
     at,
-    /** `stop` cancels every task, `shut-down` ends the session too; `trap` ends it for a `fault`; `note` records an event and does no more. */
-    what: z.enum(['answer', 'cancel', 'stop', 'shut-down', 'trap', 'timer', 'note']),
+    /** `decision` settles an approval, with `{decision, option, note}` as `text`; `stop` cancels every task, `shut-down` ends the session too; `trap` ends it for a `fault`; `note` records an event and does no more. */
+    what: z.enum(['answer', 'decision', 'cancel', 'stop', 'shut-down', 'trap', 'timer', 'note']),
     task: task.optional(),
     /** Names the timer. */
     name: z.string().optional(),

@@ -40,7 +40,11 @@ function recordsDirectory(home: string): string {
   return join(home, '.svc', 'running');
 }
 
-function recordPath(home: string, { session_id: id, pid }: RunningRecord): string {
+/** Ends the name of the key for approvals, which lies beside a record under the same name. */
+export const keySuffix = '.key';
+
+/** Where the record of a session is. */
+export function recordPath(home: string, { session_id: id, pid }: RunningRecord): string {
   return join(recordsDirectory(home), `${id}.${pid}.json`);
 }
 
@@ -73,6 +77,11 @@ export function writeRunningRecord(home: string, record: RunningRecord): () => v
   return () => removeIfPossible(path);
 }
 
+function forget(path: string): void {
+  removeIfPossible(path);
+  removeIfPossible(path.replace(/\.json$/, keySuffix));
+}
+
 /** Removes a file; where the system refuses that, the file stays: a record names a dead process then, and the next command that may removes it. */
 export function removeIfPossible(path: string): void {
   // Refused where the file system has become read-only, or the directory is another user's.
@@ -91,7 +100,7 @@ export function readRunningRecords(home: string): RunningRecord[] {
     const found = parseRecord(path);
     if (found === null) continue;
     const { record, place, touchedMs } = found;
-    if (!mayRun({ ...record, ...place }, systemClock.now() - touchedMs, rareTouches)) removeIfPossible(path);
+    if (!mayRun({ ...record, ...place }, systemClock.now() - touchedMs, rareTouches)) forget(path);
     // Under a temporary name it is about to appear under its own.
     else if (name.endsWith('.json') && isOfHere(place)) live.push(record);
   }

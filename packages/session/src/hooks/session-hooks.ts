@@ -25,7 +25,7 @@ export interface FinishedTurn {
   readonly usage: Usage;
 }
 
-export interface JudgedCall extends CheckedCall {
+export interface JudgedCall extends Omit<CheckedCall, 'place'> {
   readonly turn: number;
 }
 

@@ -19,7 +19,7 @@ import type { Recorder } from '../recorder/recorder.ts';
 import { maxRetriesTraced } from '../recorder/shown-chunks.ts';
 import type { SpendMeter } from '../model/spend-meter.ts';
 import type { TaskFailure } from '../task/task.ts';
-import type { InputAnswer } from '../tools/tool.ts';
+import type { CallVerdict, CheckedCall, InputAnswer } from '../tools/tool.ts';
 import type { WorkdirSize } from '../workdir/workdir-size.ts';
 import type { Attempt } from './attempt.ts';
 import { CallLines } from './call-lines.ts';
@@ -46,6 +46,8 @@ export interface AgentLoopDeps {
   /** Throws the Diagnostic that ends the session when the workdir has outgrown its limit. */
   readonly workdirSize: Pick<WorkdirSize, 'begin' | 'check' | 'settled' | 'last' | 'breached'>;
   readonly requestInput: (prompt: string) => Promise<InputAnswer>;
+  /** Is null if every call runs that hooks let pass. */
+  readonly approve: ((call: CheckedCall) => Promise<CallVerdict>) | null;
   readonly hooks: SessionHooks;
   /** The task at hand, as its hooks see it. */
   readonly hooked: HookedTask;
@@ -265,7 +267,7 @@ class AgentLoop {
   }
 
   async #dispatch(turn: number, block: ToolCallBlock): Promise<ToolAnswer> {
-    const { activity, recorder, hooks, hooked, inventory, requestInput } = this.#deps;
+    const { activity, recorder, hooks, hooked, inventory, requestInput, approve } = this.#deps;
     const { task } = this.#attempt;
     this.#attempt.throwIfCanceled();
     activity.emit({ kind: 'call-started', task, turn, call: block });
@@ -274,6 +276,14 @@ class AgentLoop {
     this.#hasCalled = true;
     const place = `${this.#attempt.place}/m${turn}/t${this.#calls}`;
     const at = { task, turn, callId: block.id === '' ? null : block.id, place };
+    const held = async <Answer>(ask: () => Promise<Answer>): Promise<Answer> => {
+      try {
+        return await ask();
+      } catch (error) {
+        lines.fail(error);
+        throw error;
+      }
+    };
     const stopMeasuring = this.#measureMeanwhile();
     const dispatched = await inventory
       .dispatch(block, {
@@ -281,7 +291,13 @@ class AgentLoop {
         place,
         settle: (look) => recorder.settle(`${place}/look`, look),
         signal: this.#signal,
-        judge: (call) => hooks.judgeCall(hooked, { ...call, turn }),
+        judge: async (call) => {
+          const { place: _, ...judged } = call;
+          const verdict = await hooks.judgeCall(hooked, { ...judged, turn });
+          if (approve === null || verdict.kind === 'deny') return verdict;
+          this.#signal.throwIfAborted();
+          return await held(() => approve(call));
+        },
         emitText: (text) => this.#attempt.text(text),
         emitThinking: (text) => this.#attempt.thinking(text),
         onOutput: (command, bytes) => activity.output?.wrote(at, command, bytes),
@@ -289,14 +305,7 @@ class AgentLoop {
         onRefusedFile: (file) => activity.emit({ kind: 'file-refused', task, file }),
         onFileChanged: activity.files === null ? undefined : (change) => activity.files?.(task, change),
         record: (event) => lines.record(event),
-        requestInput: async (prompt) => {
-          try {
-            return await requestInput(prompt);
-          } catch (error) {
-            lines.fail(error);
-            throw error;
-          }
-        },
+        requestInput: (prompt) => held(() => requestInput(prompt)),
       })
       .finally(() => {
         stopMeasuring();

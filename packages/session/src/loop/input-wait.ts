@@ -1,10 +1,11 @@
 /** Waits for the answer to a question that a tool asks. */
 
 import { type Clock, elapsedMs } from '@svc/kit/clock.ts';
+import type { Question, QuestionName } from '@svc/protocol/question.ts';
 import type { InputAnswer } from '../tools/tool.ts';
 import type { SessionActivity } from '../task/activity.ts';
 import type { Recorder } from '../recorder/recorder.ts';
-import { TaskCanceled, type Task, type Announcement, type TaskEvent } from '../task/task.ts';
+import { type ApprovalEnd, TaskCanceled, type Task, type Announcement, type TaskEvent } from '../task/task.ts';
 
 export interface InputWaitDeps {
   readonly activity: SessionActivity;
@@ -20,21 +21,44 @@ export interface InputWaitDeps {
  * Diagnostic of a record that cannot be written.
  */
 export async function waitForInput(task: Task, prompt: string, deps: InputWaitDeps): Promise<InputAnswer> {
-  while (task.inputWait !== null) await task.inputWait.settled.catch(() => {});
-  if (task.signal.aborted) throw new TaskCanceled();
-  return await untilSettled(task, prompt, deps);
+  const end = await waitForTurn(task, (name) => ({ ...name, prompt }), deps);
+  if (end.kind === 'decided') throw new Error('a question of a tool is answered with a text');
+  return end;
 }
 
-type Settlement = InputAnswer | { readonly kind: 'canceled' };
+/** The same for a call that waits for approval. `question` is called once, when its turn has come; what it throws is what this rejects with. */
+export async function waitForApproval(
+  task: Task,
+  question: (name: QuestionName) => Question,
+  deps: InputWaitDeps,
+): Promise<ApprovalEnd | { readonly kind: 'timed-out' }> {
+  const end = await waitForTurn(task, question, deps);
+  if (end.kind === 'answered') throw new Error('no text answers an approval');
+  return end;
+}
 
-function untilSettled(task: Task, prompt: string, deps: InputWaitDeps): Promise<InputAnswer> {
-  const { activity, clock, recorder, timeoutMs } = deps;
-  const startedMs = clock.monotonicMs();
+type QuestionAnswered = InputAnswer | ApprovalEnd;
+
+async function waitForTurn(
+  task: Task,
+  question: (name: QuestionName) => Question,
+  deps: InputWaitDeps,
+): Promise<QuestionAnswered> {
+  while (task.inputWait !== null) await task.inputWait.settled.catch(() => {});
+  if (task.signal.aborted) throw new TaskCanceled();
   task.questions += 1;
-  const question = { taskId: task.id, waitId: `q${task.questions}`, prompt };
-  let resolve: (answer: InputAnswer) => void = () => {};
+  return await untilSettled(task, question({ taskId: task.id, waitId: `q${task.questions}` }), deps);
+}
+
+type Settlement = QuestionAnswered | { readonly kind: 'canceled' };
+
+function untilSettled(task: Task, question: Question, deps: InputWaitDeps): Promise<QuestionAnswered> {
+  const { activity, clock, recorder, timeoutMs } = deps;
+  const { prompt } = question;
+  const startedMs = clock.monotonicMs();
+  let resolve: (answer: QuestionAnswered) => void = () => {};
   let reject: (error: unknown) => void = () => {};
-  const settled = new Promise<InputAnswer>((...settles) => {
+  const settled = new Promise<QuestionAnswered>((...settles) => {
     [resolve, reject] = settles;
   });
   const cancelTimer =
@@ -43,7 +67,7 @@ function untilSettled(task: Task, prompt: string, deps: InputWaitDeps): Promise<
       : recorder.timer(`${task.id}/${question.waitId}`, timeoutMs, () => settle({ kind: 'timed-out' }));
   const onAbort = (): void => settle({ kind: 'canceled' });
   task.signal.addEventListener('abort', onAbort, { once: true });
-  task.inputWait = { question, settled, answer: (text) => settle({ kind: 'answered', text }) };
+  task.inputWait = { question, settled, answer: (text) => settle({ kind: 'answered', text }), decide: settle };
   orReject(() => {
     announced(task, { kind: 'input-requested', prompt });
     activity.emit({ kind: 'question', task, question });
@@ -54,10 +78,10 @@ function untilSettled(task: Task, prompt: string, deps: InputWaitDeps): Promise<
   function settle(answer: Settlement): void {
     forget();
     orReject(() => {
-      const end = answer.kind;
+      const end = answer.kind === 'decided' ? 'answered' : answer.kind;
       const announcement = end === 'canceled' ? null : announced(task, stepAfter[end]);
       const durationMs = elapsedMs(clock, startedMs);
-      const text = answer.kind === 'answered' ? answer.text : null;
+      const text = textOf(answer);
       activity.emit({ kind: 'question-settled', task, question, end, answer: text, announcement, durationMs });
       if (answer.kind === 'canceled') reject(new TaskCanceled());
       else resolve(answer);
@@ -78,6 +102,14 @@ function untilSettled(task: Task, prompt: string, deps: InputWaitDeps): Promise<
     task.signal.removeEventListener('abort', onAbort);
     task.inputWait = null;
   }
+}
+
+/** An answer as clients are shown it; null for a question that nobody answered. */
+function textOf(answer: Settlement): string | null {
+  if (answer.kind === 'answered') return answer.text;
+  if (answer.kind !== 'decided') return null;
+  const { decision, option } = answer;
+  return decision === 'allow' && option === 'session' ? 'allow for this session' : decision;
 }
 
 const stepAfter = { answered: { kind: 'input-answered' }, 'timed-out': { kind: 'input-timed-out' } } as const;

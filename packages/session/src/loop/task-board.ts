@@ -141,7 +141,7 @@ export class TaskBoard {
     return { kind: 'accepted', task };
   }
 
-  /** Gives the text to the running task when that waits for input, whatever its context (docs/protocol.md "message/send"). */
+  /** Gives the text to the running task when that waits for input, and not for an approval, whatever its context (docs/protocol.md "message/send"). */
   answerInput(source: SentText): Task | null {
     const task = this.#running;
     const wait = task?.inputWait ?? null;
@@ -150,7 +150,7 @@ export class TaskBoard {
     return task;
   }
 
-  /** Answers the question of this name; false when its task does not ask it any more. */
+  /** Answers the question of this name; false when its task does not ask it any more, and for an approval. */
   answer(name: QuestionName, { text, sender = null }: Pick<TaskSource, 'text' | 'sender'>): boolean {
     const task = this.find(name.taskId);
     if (task === undefined || !this.#answer(name, { text, sender })) return false;
@@ -161,7 +161,7 @@ export class TaskBoard {
   #answer({ taskId, waitId }: QuestionName, { text, sender = null }: SentText): boolean {
     const task = this.#running?.id === taskId ? this.#running : null;
     const wait = task?.inputWait ?? null;
-    if (task === null || wait?.question.waitId !== waitId) return false;
+    if (task === null || wait?.question.waitId !== waitId || wait.question.approval !== undefined) return false;
     this.#deps.recorder.arrive({ what: 'answer', taskId: task.id, waitId, sender, text });
     task.answeredBy = sender?.principal ?? null;
     wait.answer(text);

@@ -10,7 +10,8 @@ import { fenceUntrusted } from '../tools/untrusted-fence.ts';
 import { runAttempt, type AgentLoopDeps, type AttemptEnd, type AttemptResult } from './agent-loop.ts';
 import { Attempt } from './attempt.ts';
 import type { Conversations } from './conversations.ts';
-import { waitForInput } from './input-wait.ts';
+import type { Approvals, AskApproval } from '../approvals/approvals.ts';
+import { waitForApproval, waitForInput } from './input-wait.ts';
 import {
   type FailedTask,
   TaskCanceled,
@@ -21,7 +22,9 @@ import {
   type TaskState,
 } from '../task/task.ts';
 
-export interface TaskRunnerDeps extends Omit<AgentLoopDeps, 'requestInput' | 'hooked' | 'turnsUsed'> {
+export interface TaskRunnerDeps extends Omit<AgentLoopDeps, 'requestInput' | 'approve' | 'hooked' | 'turnsUsed'> {
+  /** Is null for a session whose manifest has no `approvals`. */
+  readonly approvals: Approvals | null;
   /** It is null where every task starts from nothing (`lifecycle.conversation: stateless`). */
   readonly conversations: Conversations | null;
   /** `lifecycle.max_task_reopens`. */
@@ -222,7 +225,7 @@ class AttemptRun {
   }
 
   async #run(): Promise<AttemptResult> {
-    const { hooks, conversations: _, ...deps } = this.#deps;
+    const { hooks, approvals, conversations: _, ...deps } = this.#deps;
     let history: readonly Message[] = [];
     const unreadable = diagnosticOf(() => {
       history = this.#start.history();
@@ -234,6 +237,8 @@ class AttemptRun {
     }
     await hooks.taskStarted(this.hooked, this.#start.text);
     this.#attempt.throwIfCanceled();
+    const task = this.#task;
+    const ask: AskApproval = (question, timeoutMs) => waitForApproval(task, question, { ...this.#deps, timeoutMs });
     const asked = { role: 'user', content: [{ type: 'text', text: this.#start.text }] } as const;
     const result = await runAttempt(this.#attempt, [...history, asked], {
       ...deps,
@@ -245,6 +250,7 @@ class AttemptRun {
           ...this.#deps,
           timeoutMs: this.#deps.inputTimeoutMs ?? defaultWaitMs(this.#task),
         }),
+      approve: approvals === null ? null : (call) => approvals.judge({ task, call, ask }),
     });
     this.#attempt.throwIfCanceled();
     return result;

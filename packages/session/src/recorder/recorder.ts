@@ -55,6 +55,16 @@ export type Arrival =
       readonly sender: Sender | null;
       readonly text: string;
     }
+  /** A person settled the approval with this name. */
+  | {
+      readonly what: 'decision';
+      readonly taskId: TaskId;
+      readonly waitId: string;
+      readonly principal: string;
+      readonly decision: 'allow' | 'deny';
+      readonly option: 'once' | 'session';
+      readonly note: string | null;
+    }
   | { readonly what: 'cancel'; readonly taskId: TaskId; readonly principal: string | null }
   /** `session/stop`: every live task is canceled. */
   | { readonly what: 'stop'; readonly principal: string | null }

@@ -202,6 +202,11 @@ export class JournalLines {
         const answer = { k: 'in', at, what, task, question, text: yield* journal.body(text) } as const;
         return journal.append({ ...answer, ...(sender === null ? {} : senderOf(sender)), ...along });
       }
+      case 'decision': {
+        const { what, taskId: task, waitId: question, principal, decision, option, note } = arrived;
+        const text = yield* this.json({ decision, option, note });
+        return journal.append({ k: 'in', at, what, task, question, principal, text, ...along });
+      }
       case 'cancel':
         return journal.append({
           k: 'in',

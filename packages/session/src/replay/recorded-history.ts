@@ -11,7 +11,7 @@ import { RecordedValues } from '@svc/record/journal/recorded-json.ts';
 import type { JournalRecord } from '@svc/record/journal/records.ts';
 import type { TraceEvent } from '@svc/record/trace/events.ts';
 import type { InferenceRequest, Message } from '../model/driver.ts';
-import type { AskKind, HistoryEvent } from '../recorder/recorder.ts';
+import type { Arrival, AskKind, HistoryEvent } from '../recorder/recorder.ts';
 import type { Chunk } from '../recorder/shown-chunks.ts';
 import { conversationOf, type Sender } from '../task/task.ts';
 import { differenceSince, type Divergence } from './asked-again.ts';
@@ -249,6 +249,11 @@ class RecordingReader {
     switch (what) {
       case 'answer':
         return { ...common, what, taskId, waitId: question, sender: senderOf(record), text: this.#text(text) };
+      case 'decision': {
+        const told = this.#json(text) as Pick<Extract<Arrival, { what: 'decision' }>, 'decision' | 'option' | 'note'>;
+        const { decision, option, note } = told;
+        return { ...common, what, taskId, waitId: question, principal: record.principal ?? '', decision, option, note };
+      }
       case 'cancel':
         return { ...common, what, taskId, principal: record.principal ?? null };
       case 'stop':

@@ -3,17 +3,19 @@
 import type { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import type { TraceEvent } from '@svc/record/trace/events.ts';
 import type { ReplayInputs } from './replayer.ts';
+import type { Approvals } from '../approvals/approvals.ts';
 import type { TaskBoard } from '../loop/task-board.ts';
 
 interface ReplayedSession {
   readonly board: TaskBoard;
+  readonly approvals: Pick<Approvals, 'replayed'> | null;
   readonly shutDown: () => Promise<void>;
   readonly trap: (reason: Diagnostic) => void;
   readonly record: (event: TraceEvent) => void;
 }
 
 /** Hands arrivals to the board and the session, as the doors of a running capsule do. */
-export function replayInputs({ board, shutDown, trap, record }: ReplayedSession): ReplayInputs {
+export function replayInputs({ board, approvals, shutDown, trap, record }: ReplayedSession): ReplayInputs {
   return {
     arrive: (arrival) => {
       switch (arrival.what) {
@@ -23,6 +25,8 @@ export function replayInputs({ board, shutDown, trap, record }: ReplayedSession)
         }
         case 'answer':
           return board.answer(arrival, arrival);
+        case 'decision':
+          return approvals?.replayed(arrival) ?? false;
         case 'cancel': {
           const task = board.find(arrival.taskId);
           // A task that is over and forgotten would not be canceled either.

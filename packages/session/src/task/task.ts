@@ -1,5 +1,6 @@
 /** One task, and the table of the states it goes through. */
 
+import type { ApprovalAnswer } from '@svc/protocol/approval.ts';
 import type { Question } from '@svc/protocol/question.ts';
 import type { ContextId, TaskId } from '@svc/protocol/ids.ts';
 import type { MessageTags } from '@svc/protocol/message-tags.ts';
@@ -55,6 +56,13 @@ interface InputWait {
   /** Settles once the question is answered, timed out or canceled. */
   readonly settled: Promise<unknown>;
   answer(text: string): void;
+  /** For a call that waits for approval. */
+  decide(end: ApprovalEnd): void;
+}
+
+/** How a person settled the question whether a call may run. */
+export interface ApprovalEnd extends Pick<ApprovalAnswer, 'decision' | 'option' | 'note'> {
+  readonly kind: 'decided';
 }
 
 /** One unit of work and where it stands. Its state moves through the table of `step` alone. */

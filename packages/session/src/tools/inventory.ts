@@ -237,16 +237,17 @@ async function callChecked(
     return unfit([`the arguments of ${tool.name} do not fit its input schema:`, ...problems].join('\n'));
   }
   context.signal.throwIfAborted();
-  const { callId, digits, judge, taskId } = context;
+  const { callId, digits, judge, taskId, place } = context;
   const held = ceiling?.judge(taskId, tool, args) ?? unheld;
   if (held.kind === 'refused') {
     return { ...neverReached(held.reason), refusal: { rule: held.rule, by: 'svc' } };
   }
-  const verdict = await judge({ toolName: tool.name, kind: tool.kind, callId, arguments: args, digits });
+  const { name: toolName, kind, artifact } = tool;
+  const verdict = await judge({ toolName, kind, artifact, callId, arguments: args, digits, place });
   if (verdict.kind === 'deny') {
-    const { reason, by } = verdict;
+    const { reason, by, isShown } = verdict;
     const refusal = by === undefined ? {} : { refusal: { rule: reason, by } };
-    return { ...neverReached(reason), denied: true, ...refusal };
+    return { ...neverReached(reason), ...(isShown === true ? {} : { denied: true }), ...refusal };
   }
   context.signal.throwIfAborted();
   const outcome = await tool.call(args, { ...context, narrowed: held.narrowed });

@@ -1,5 +1,6 @@
 /** Declares a command of the shell grant to a model, and makes the words with which the command starts. */
 
+import { shells } from '@svc/artifacts/manifest/names.ts';
 import { splitWords } from '@svc/sandbox/split-words.ts';
 import type { BackgroundSettings } from './background/background-commands.ts';
 import type { ToolDeclaration } from './tool.ts';
@@ -36,8 +37,6 @@ function commandDescription(name: string): string {
     ? `The command line, as for ${name} -c.`
     : `The arguments of ${name}, without the name itself. Quotes and backslashes group words; there is no shell, so no variables, patterns, pipes or redirections.`;
 }
-
-const shells: ReadonlySet<string> = new Set(['sh', 'bash', 'dash', 'zsh', 'ash', 'ksh']);
 
 /** The most characters of a command. That is twice what systems accept as the arguments of a program: a backslash may stand before each character. */
 const maxCommand = 4 * 1024 * 1024;

@@ -18,15 +18,22 @@ export interface CallRefusal {
 export interface CheckedCall {
   readonly toolName: string;
   readonly kind: ToolKind;
+  /** The artifact that brings the tool, where that has another name. */
+  readonly artifact?: string | undefined;
   readonly callId: string | null;
   readonly arguments: Readonly<Record<string, unknown>>;
   readonly digits?: Digits | undefined;
+  /** Where it stands in its session, as in `ToolCallContext`. */
+  readonly place: string;
 }
 
 export type CallVerdict =
   | { readonly kind: 'proceed' }
-  /** The call is refused; the model receives the reason. `by` names the hook; absent where the task was canceled. */
-  | { readonly kind: 'deny'; readonly reason: string; readonly by?: string };
+  /**
+   * The call is refused; the model receives the reason. `by` names the hook, or is `approvals`; absent where the task was canceled. With `isShown`,
+   * clients receive it as the result of a tool that failed.
+   */
+  | { readonly kind: 'deny'; readonly reason: string; readonly by?: string; readonly isShown?: true };
 
 /** What the skills in use of a task say to a call. */
 export type CeilingVerdict =

@@ -247,6 +247,7 @@ class World {
     const record = (event: TraceEvent): void => this.#fixture.activity.emit({ kind: 'noted', task: null, event });
     return replayInputs({
       board: session.board,
+      approvals: session.approvals,
       shutDown: () => session.shutDown(),
       trap: (why) => session.trap(why),
       record,

@@ -158,7 +158,9 @@ export class ChatInput {
 
   /** The line that is typed into now. */
   get #prompt(): LinePrompt {
-    this.#prompts.turnTo(this.#parts.view.question);
+    const { question } = this.#parts.view;
+    // No text that is typed approves a call.
+    this.#prompts.turnTo(question?.approval === undefined ? question : null);
     return this.#prompts.current;
   }
 

@@ -70,9 +70,9 @@ export class FrameEvents {
     return [this.#question(question)];
   }
 
-  #question({ taskId, waitId, prompt }: Question): SessionEvent {
+  #question({ taskId, waitId, prompt, approval }: Question): SessionEvent {
     this.#asked = { taskId, waitId };
-    return { kind: 'question', taskId, waitId, prompt };
+    return { kind: 'question', taskId, waitId, prompt, ...(approval === undefined ? {} : { approval }) };
   }
 
   ofFrame(frame: DecodedStatus | DecodedArtifact | DecodedChunk): readonly SessionEvent[] {

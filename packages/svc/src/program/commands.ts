@@ -42,6 +42,7 @@ export const commands: readonly CommandEntry[] = [
   { name: 'tasks', group: running, load: async () => (await import('../sessions/tasks/tasks.ts')).tasksCommand },
   { name: 'cancel', group: work, load: async () => (await import('../sessions/tasks/cancel.ts')).cancelCommand },
   { name: 'answer', group: work, load: async () => (await import('../sessions/tasks/answer.ts')).answerCommand },
+  { name: 'approve', group: work, load: async () => (await import('../sessions/tasks/approve.ts')).approveCommand },
   { name: 'watch', group: running, load: async () => (await import('../sessions/watch.ts')).watchCommand },
   { name: 'view', group: running, load: async () => (await import('../look-back/view.ts')).viewCommand },
   { name: 'token', group: work, load: async () => (await import('../sessions/token/token.ts')).tokenCommand },

@@ -119,6 +119,7 @@ export async function run(
         sources: options.offline === true ? () => [] : lateSources(context, choice),
         fetchObserver: script === null && isLive(options, context) ? await downloadView(context) : null,
         stop: stop.signal,
+        askedAt: () => (view?.isAnswering === true || own?.companion?.isAnswering === true ? 'terminal' : null),
         changes: await changesOf(options, context, script),
         onActivity: listener(script, view, own?.companion ?? null),
       },

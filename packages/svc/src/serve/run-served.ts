@@ -38,6 +38,8 @@ interface ServedRun {
   /** The session can be given tasks. Its paths are absolute, links resolved. */
   readonly onDoor: (door: CapsuleDoor, paths: ServedPaths) => void;
   readonly onActivity: ActivityListener | null;
+  /** Its user is shown questions as `acp`; null where nobody is. */
+  readonly askedAt: 'acp' | null;
   /** Aborted where its client is lost in another way than by the end of standard input; null where that cannot happen. */
   readonly clientLost: AbortSignal | null;
 }
@@ -83,6 +85,7 @@ export async function runServed(options: ServedOptions, context: CommandContext,
           ...(served.thread === null ? {} : { thread: served.thread }),
         },
         onActivity: served.onActivity,
+        askedAt: () => served.askedAt,
         onDoor: (opened) => (door = opened),
       },
       {

@@ -44,6 +44,7 @@ export async function serveMcp(options: ServedOptions, context: CommandContext):
       clientLost: connection.lost,
       onDoor: (door) => open(opened(door).then((made) => (reached = made))),
       onActivity: null,
+      askedAt: null,
     });
   } finally {
     await connection.close();

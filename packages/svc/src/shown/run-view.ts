@@ -14,6 +14,8 @@ import { RawTerminal } from '@svc/terminal/keyboard/raw-terminal.ts';
 import { usesColor } from '@svc/terminal/screen/render-failure.ts';
 import { say, type Shown } from '@svc/terminal/screen/shown.ts';
 import type { LiveRows } from '@svc/terminal/screen/live-screen.ts';
+import type { AskedApproval } from '@svc/protocol/approval.ts';
+import { approvalAnswer, approvalPrompt } from './approval-rows.ts';
 import { eventsOf } from './activity-events.ts';
 import { logsCommandOf } from './cut-output.ts';
 import { inputRows } from './input-rows.ts';
@@ -21,6 +23,8 @@ import type { SessionEvent, ShownResult } from './session-event.ts';
 import { SessionView } from './session-view.ts';
 
 const maxInputRows = 5;
+/** Nobody reads a call in less: what was typed until then was meant for something else. */
+const readingMs = 300;
 /** What shows that the text before it was not the answer. */
 const goesOn: ReadonlySet<SessionEvent['kind']> = new Set([
   'said',
@@ -47,6 +51,8 @@ export class RunView {
   /** The question that waited when the line was begun, which alone it answers without being asked for again. */
   #begunFor: string | null = null;
   #steering: Steering | null = null;
+  /** When the last approval was shown. */
+  #askedMs = -Infinity;
   #session = '';
   /** Tasks that came to no answer, by what they came to. */
   readonly #unanswered = { failed: 0, canceled: 0 };
@@ -112,10 +118,21 @@ export class RunView {
   }
 
   note(activity: Activity, isReasonTold = true): void {
-    for (const event of eventsOf(activity, isReasonTold)) this.#show(event);
+    for (const event of eventsOf(activity, isReasonTold)) {
+      if (event.kind === 'question' && event.approval !== undefined) this.#forgetTyped();
+      this.#show(event);
+      if (event.kind === 'question' && event.approval !== undefined && this.#lines !== null) {
+        this.say(say`${approvalPrompt(event.approval)}\n`);
+      }
+    }
     if (activity.kind !== 'task-settled') return;
     const { state } = activity.task;
     if (state === 'failed' || state === 'canceled') this.#unanswered[state] += 1;
+  }
+
+  #forgetTyped(): void {
+    this.#editor.set('');
+    this.#askedMs = systemClock.monotonicMs();
   }
 
   #show(event: SessionEvent): void {
@@ -156,7 +173,10 @@ export class RunView {
       useColor: usesColor(this.#context),
       nowMs: () => systemClock.monotonicMs(),
       keysHint: () => (this.#keyboard === null ? '' : 'Esc cancels'),
-      answerHint: () => (this.#keyboard === null && this.#lines === null ? `svc answer ${this.#session}` : ''),
+      answerHint: () => {
+        if (this.isAnswering) return '';
+        return this.#view?.question?.approval === undefined ? `svc answer ${this.#session}` : 'svc approve';
+      },
       wholeOutput: ({ step }: ShownResult) => `svc trace show ${this.#session}${step === null ? '' : ` ${step}`}`,
       keptOutput: (result) => logsCommandOf(this.#session, result),
     });
@@ -173,6 +193,7 @@ export class RunView {
   }
 
   #pressOne(key: Key): void {
+    if (this.#view?.question?.approval !== undefined && this.#isTooEarly && key.kind !== 'press') return;
     if (this.#editor.isEmpty) this.#begunFor = this.#waiting;
     switch (this.#editor.press(key)) {
       case 'submit':
@@ -199,10 +220,32 @@ export class RunView {
     if (task !== null) this.#steering?.cancel(task);
   }
 
+  /** Whether a person can answer here. */
+  get isAnswering(): boolean {
+    return this.#keyboard !== null || this.#lines !== null;
+  }
+
+  /** `Enter` alone is a no. What was typed before the call was shown answers nothing. */
+  #decide(text: string, asked: AskedApproval): void {
+    this.#editor.set('');
+    if (this.#isTooEarly) return;
+    const answer = approvalAnswer(text, asked);
+    if (answer === null) return this.say(say`! ${approvalPrompt(asked)}\n`);
+    const question = this.#view?.question ?? null;
+    if (question !== null) this.#view?.answering(question);
+    if (this.#steering?.decide(answer) === true) this.say(say`${answer.decision === 'allow' ? 'allowed' : 'denied'}\n`);
+    else this.say(say`that call does not wait any more\n`);
+  }
+
+  get #isTooEarly(): boolean {
+    return systemClock.monotonicMs() - this.#askedMs < readingMs;
+  }
+
   #submit(): void {
     const { text } = this.#editor;
-    if (text.trim() === '') return;
     const question = this.#view?.question ?? null;
+    if (question?.approval !== undefined) return this.#decide(text, question.approval);
+    if (text.trim() === '') return;
     if (question === null)
       return this.say(say`nothing waits for an answer; svc chat ${this.#session} talks to the capsule\n`);
     if (this.#begunFor !== this.#waiting) {
@@ -219,10 +262,12 @@ export class RunView {
 
   #inputRows(): LiveRows | null {
     if (this.#keyboard === null || this.#view === null) return null;
-    const isAsked = this.#view.question !== null;
-    if (!isAsked && this.#editor.isEmpty) return null;
+    const { question } = this.#view;
+    if (question === null && this.#editor.isEmpty) return null;
     const { liveColumns: columns, maxLiveRows } = this.#view.screen;
     const most = Math.min(maxInputRows, Math.max(1, maxLiveRows - 1));
-    return inputRows(isAsked ? 'answer> ' : '> ', this.#editor.layout(columns - (isAsked ? 9 : 3), most));
+    const asked = question?.approval === undefined ? 'answer> ' : approvalPrompt(question.approval);
+    const prompt = question === null ? '> ' : asked;
+    return inputRows(prompt, this.#editor.layout(Math.max(1, columns - prompt.length - 1), most));
   }
 }

@@ -12,6 +12,7 @@ import { openScreen, type Screen } from '@svc/terminal/screen/screen.ts';
 import { exact, say, Shown } from '@svc/terminal/screen/shown.ts';
 import { inert, inertLine } from '@svc/terminal/screen/inert-text.ts';
 import { cutToWidth, terminalOf } from '@svc/terminal/screen/terminal-kind.ts';
+import { approvalRows } from './approval-rows.ts';
 import { type CallBody, callBody, callHead, cutInMiddle, headRow, shownCall } from './call-rows.ts';
 import { LastLines } from './cut-output.ts';
 import type { SessionEvent, ShownResult } from './session-event.ts';
@@ -203,6 +204,7 @@ export class SessionView {
       case 'retry':
         return this.#retry(event);
       case 'question':
+        if (event.approval !== undefined) return this.#own(approvalRows(event.approval), 'yellow');
         this.#own(
           say`? ${this.#status.hasQuestionOfOther ? `${event.taskId.slice(-8)} asks:` : 'asked for:'}`,
           'yellow',

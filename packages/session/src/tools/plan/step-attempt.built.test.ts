@@ -86,8 +86,8 @@ describe('a step', () => {
     const common = { toolName: 'delegate-task', kind: 'runtime', callId: null };
     const args = { version: '1.0.0', task: 'Look around.' };
     expect(judged.slice(1)).toEqual([
-      { ...common, arguments: { ...args, capsule: 'spy' } },
-      { ...common, arguments: { ...args, capsule: 'helper' } },
+      { ...common, arguments: { ...args, capsule: 'spy' }, place: expect.stringMatching(/\/sa$/) },
+      { ...common, arguments: { ...args, capsule: 'helper' }, place: expect.stringMatching(/\/sb$/) },
     ]);
     expect(asked).toEqual(['helper']);
     expect(shown(call).steps).toEqual([

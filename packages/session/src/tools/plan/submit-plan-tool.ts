@@ -168,13 +168,11 @@ async function attemptStep({ id, work }: PlanStep, ended: Ended, deps: AttemptDe
   if (filled.work.kind === 'capsule') {
     const { name: capsule, version, task } = filled.work;
     context.signal.throwIfAborted();
-    const refused = await refusalOf({ capsule, version, task }, context);
+    const place = `${context.place}/s${id}`;
+    const refused = await refusalOf({ capsule, version, task }, { ...context, place });
     context.signal.throwIfAborted();
     if (refused !== null) return nothingRan(refused);
-    return bounded(
-      await runCapsuleStep({ id, capsule, version, task }, { ...context, place: `${context.place}/s${id}` }),
-      redact,
-    );
+    return bounded(await runCapsuleStep({ id, capsule, version, task }, { ...context, place }), redact);
   }
   const { name } = filled.work;
   const input = filled.work.kind === 'shell' ? { command: filled.work.command } : filled.work.input;
@@ -185,9 +183,9 @@ async function attemptStep({ id, work }: PlanStep, ended: Ended, deps: AttemptDe
 /** Why hooks refuse a capsule step, which they judge as the call that it stands for; null when they let it pass. */
 async function refusalOf(
   args: Readonly<Record<string, unknown>>,
-  { judge, onJudged }: Pick<ToolCallContext, 'judge' | 'onJudged'>,
+  { judge, onJudged, place }: Pick<ToolCallContext, 'judge' | 'onJudged' | 'place'>,
 ): Promise<string | null> {
-  const call = { toolName: 'delegate-task', kind: 'runtime', callId: null, arguments: args } as const;
+  const call = { toolName: 'delegate-task', kind: 'runtime', callId: null, arguments: args, place } as const;
   const verdict = await judge(call);
   const reason = verdict.kind === 'deny' ? verdict.reason : null;
   const by = verdict.kind === 'deny' ? verdict.by : undefined;

@@ -73,6 +73,10 @@ class TaskCompanion implements ScriptCompanion {
     return this.#view !== null && this.#request.context.stdout.isTerminal && this.#session !== null;
   }
 
+  get isAnswering(): boolean {
+    return this.#view?.isAnswering === true;
+  }
+
   onListening(capsule: RunningCapsule, steering: Steering): void {
     const { adhoc, firstRows } = this.#request;
     this.#session = capsule.sessionId;

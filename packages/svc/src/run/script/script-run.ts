@@ -54,6 +54,8 @@ export interface ScriptCompanion extends Pick<RunObserver, 'onListening'> {
   readonly manifestText: string | null;
   /** Whether the answer has been shown already. */
   readonly hasShown: boolean;
+  /** Whether a person can answer questions. */
+  readonly isAnswering: boolean;
   /** Gives the terminal back; called before anything is said of the end. */
   close(): Promise<void>;
   /** Rows of standard error go through this. */

@@ -25,7 +25,7 @@ const noServers =
 
 type Handler = (params: JsonObject, agent: AcpAgent) => Promise<unknown> | JsonObject;
 
-/** By their names. Approvals will be `session/request_permission`, which this agent asks its editor (docs/adr/doors.md "An editor's session is a process"). */
+/** By their names (docs/adr/doors.md "An editor's session is a process"). */
 const methods: Readonly<Record<string, Handler>> = {
   initialize: (params, agent) => agent.initialize(params),
   'session/new': async (params, agent) => await agent.newSession(params),

@@ -1,5 +1,6 @@
 /** The messages between the process that serves an editor and the process of one of its sessions: an object of JSON a line. */
 
+import type { ApprovalAnswer } from '@svc/protocol/approval.ts';
 import type { Question, QuestionAnswer } from '@svc/protocol/question.ts';
 import type { AcpUpdate, ContentBlock, StopReason } from './updates.ts';
 
@@ -19,6 +20,7 @@ export type SessionOrder =
       readonly turn: number | null;
       readonly blocks: readonly ContentBlock[];
     })
+  | (ApprovalAnswer & { readonly kind: 'decide' })
   /** The task of the last prompt. */
   | { readonly kind: 'cancel' }
   /** The other process sent this to the editor; the editor gets it again when it reopens the session. */

@@ -1,5 +1,6 @@
 /** One session of an editor: its turns, its questions, and the process that runs its capsule. */
 
+import type { AskedApproval } from '@svc/protocol/approval.ts';
 import type { Question, QuestionName } from '@svc/protocol/question.ts';
 import { asJsonObject } from '@svc/protocol/json-object.ts';
 import type { CommandContext } from '@svc/terminal/screen/command-context.ts';
@@ -8,6 +9,7 @@ import type { SessionNews, TurnEnd } from './channel.ts';
 import type { EditorOutput } from './editor-output.ts';
 import type { EditorPeer } from './editor-peer.ts';
 import { AcpFault, failed, invalidRequest } from './fault.ts';
+import { permissionRequest } from './permission-request.ts';
 import type { Prompt } from './prompt.ts';
 import { SessionChild } from './session-child.ts';
 import { type AcpUpdate, type StopReason, textBlock } from './updates.ts';
@@ -125,8 +127,9 @@ export class EditorSession {
     }
   }
 
-  #question({ taskId, waitId, prompt }: Question): void {
-    if (this.#parts.abilities().takesForms) void this.#showForm({ taskId, waitId }, prompt);
+  #question({ taskId, waitId, prompt, approval }: Question): void {
+    if (approval !== undefined) void this.#askPermission(waitId, approval);
+    else if (this.#parts.abilities().takesForms) void this.#showForm({ taskId, waitId }, prompt);
     else this.#askInText({ taskId, waitId }, prompt);
   }
 
@@ -135,6 +138,29 @@ export class EditorSession {
     this.#say(`${asked.taskId}/${asked.waitId}`, `\n${prompt}`);
     this.#asked = asked;
     this.#settle((turn) => turn.resolve('end_turn'));
+  }
+
+  /** Whatever is no choice of an option that was offered denies the call. */
+  async #askPermission(waitId: string, approval: AskedApproval): Promise<void> {
+    const cancelTimer = new AbortController();
+    const form = { waitId, cancelTimer };
+    this.#form = form;
+    const { id, digest, options } = approval;
+    const params = { sessionId: this.#parts.id, ...permissionRequest(approval) };
+    try {
+      const answer = asJsonObject(await this.#parts.peer.ask('session/request_permission', params, cancelTimer.signal));
+      const outcome = asJsonObject(answer?.['outcome']);
+      const chosen = outcome?.['outcome'] === 'selected' ? outcome['optionId'] : null;
+      const option = options.find((offered) => offered === chosen);
+      const decision = option === undefined ? 'deny' : 'allow';
+      this.#child?.send({ kind: 'decide', id, digest, decision, option: option ?? 'once', note: null });
+    } catch (error) {
+      if (!(error instanceof AcpFault)) throw error;
+      if (cancelTimer.signal.aborted) return;
+      this.#child?.send({ kind: 'decide', id, digest, decision: 'deny', option: 'once', note: null });
+    } finally {
+      if (this.#form === form) this.#form = null;
+    }
   }
 
   async #showForm(asked: QuestionName, message: string): Promise<void> {

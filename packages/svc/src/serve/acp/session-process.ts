@@ -39,6 +39,7 @@ export async function runSessionProcess(
     thread: session,
     clientLost: lost.signal,
     onActivity: (activity) => acp?.note(activity),
+    askedAt: 'acp',
     onDoor: (door, paths) => {
       if (manifest === null) throw new Error('a capsule that runs has a manifest');
       const tell = (news: SessionNews): void => {
@@ -146,6 +147,8 @@ class AcpSession {
           else await this.#prompt({ kind: 'prompt', turn, text, blocks });
         });
       }
+      case 'decide':
+        return this.#guarded(async () => this.#parts.door.session.approvals?.answer(order, principal));
       case 'cancel':
         return this.#cancel();
       case 'keep':

@@ -1,0 +1,181 @@
+/** What is wrong with the rules of `approvals`, beyond their shapes. */
+
+import { didYouMean } from '@svc/kit/diagnostics/closest-name.ts';
+import { quoted } from '@svc/kit/diagnostics/printable.ts';
+import { undecidedKeys, verdicts } from './approvals.ts';
+import type { Findings } from './checked-document.ts';
+import { type Draft, type KeyPath, renderKeyPath } from './key-path.ts';
+import { shells } from './names.ts';
+
+/** Programs that run what their arguments say. */
+const interpreters: ReadonlySet<string> = new Set([
+  ...shells,
+  ...wordsOf('awk bun busybox deno fish gawk lua mawk node perl php ruby sed tclsh'),
+]);
+const python = /^(?:python|pypy)[\d.]*$/;
+
+/** Programs that start others by their arguments. */
+const starters: ReadonlySet<string> = new Set(
+  wordsOf(
+    'cargo chroot docker env find git make nice nohup npm npx parallel pip pnpm rsync setsid ssh stdbuf sudo tar timeout uv vi vim watch xargs yarn',
+  ),
+);
+
+function wordsOf(text: string): readonly string[] {
+  return text.split(' ');
+}
+
+/** The rules of `approvals` that look at more than one key. Each problem is `E-APR-001`. */
+export function checkApprovals(draft: Draft, findings: Findings): void {
+  if (!draft.isBlock('approvals')) return;
+  if (draft.at('inference', 'transport') === 'process') {
+    findings.add('E-APR-001', 'approvals cannot stand beside inference.transport: process', {
+      path: ['approvals'],
+      part: 'key',
+      hint: 'the program has tools of its own, whose calls svc does not see',
+    });
+  }
+  let heldByWords = false;
+  draft.list('approvals', 'rules').forEach((_, index) => {
+    const path = ['approvals', 'rules', index];
+    const given = verdicts.filter((verdict) => draft.has(...path, verdict));
+    if (given.length !== 1 && draft.isBlock(...path)) {
+      findings.add('E-APR-001', `${renderKeyPath(path)} must have one of ${verdicts.join(', ')}`, { path });
+    }
+    for (const verdict of given) {
+      checkMatch(draft, [...path, verdict], findings);
+      heldByWords ||= verdict !== 'allow' && draft.has(...path, verdict, 'command');
+    }
+  });
+  if (!heldByWords || (draft.at('approvals', 'default') ?? 'allow') !== 'allow') return;
+  findings.add(
+    'W-APR-002',
+    'approvals.rules asks about commands or denies them by their words, and allows all others',
+    {
+      path: ['approvals', 'rules'],
+      part: 'key',
+      hint: 'the same can be done in other words: set approvals.default: ask, and allow whole lines',
+    },
+  );
+}
+
+const subjects = ['tool', 'command', 'spawn'] as const;
+
+function checkMatch(draft: Draft, path: KeyPath, findings: Findings): void {
+  if (!draft.isBlock(...path)) return;
+  const undecided = undecidedKeys.filter((key) => draft.has(...path, key));
+  for (const key of undecided) {
+    const message = `${renderKeyPath(path)}.${key} is refused: this version of svc cannot decide by it`;
+    findings.add('E-APR-001', message, { path: [...path, key], part: 'key' });
+  }
+  if (undecided.length > 0) return;
+  const given = subjects.filter((subject) => draft.has(...path, subject));
+  const [subject] = given;
+  if (subject === undefined || given.length > 1) {
+    findings.add('E-APR-001', `${renderKeyPath(path)} must have one of ${subjects.join(', ')}`, { path });
+    return;
+  }
+  if (subject !== 'tool' && draft.has(...path, 'args')) {
+    findings.add('E-APR-001', `${renderKeyPath(path)}.args needs tool beside it`, {
+      path: [...path, 'args'],
+      part: 'key',
+    });
+  }
+  if (subject === 'tool')
+    checkName(draft, { path: [...path, 'tool'], names: toolNames(draft), where: 'the tools of the capsule' }, findings);
+  if (subject === 'spawn') {
+    const names = textsOf(draft.list('capabilities', 'spawn', 'allow'));
+    checkName(draft, { path: [...path, 'spawn'], names, where: 'capabilities.spawn.allow' }, findings);
+  }
+  if (subject === 'command') checkCommand(draft, [...path, 'command'], findings);
+}
+
+interface NamedThing {
+  readonly path: KeyPath;
+  readonly names: readonly string[];
+  /** What holds the names. */
+  readonly where: string;
+}
+
+function checkName(draft: Draft, { path, names, where }: NamedThing, findings: Findings): void {
+  const name = draft.at(...path);
+  if (typeof name !== 'string' || name === '' || names.includes(name)) return;
+  const isCommand = draft.list('capabilities', 'shell', 'allow').includes(name);
+  const hint = isCommand ? `command: [${name}, "**"] is for a command` : didYouMean(name, names);
+  const message = `${renderKeyPath(path)} names ${quoted(name)}, which is not among ${where}`;
+  findings.add('E-APR-001', message, { path, ...(hint === undefined ? {} : { hint }) });
+}
+
+/** Tools by their names, and by the artifacts that bring them. */
+function toolNames(draft: Draft): readonly string[] {
+  const names: string[] = [];
+  draft.list('artifacts').forEach((_, index) => {
+    const name = draft.at('artifacts', index, 'name');
+    const runtime = draft.at('artifacts', index, 'runtime') ?? 'tool';
+    if (typeof name !== 'string' || (runtime !== 'tool' && runtime !== 'skill')) return;
+    names.push(name, ...textsOf(draft.list('artifacts', index, 'tools')).map((tool) => `${name}__${tool}`));
+  });
+  if (draft.isBlock('exports', 'peer_files')) names.push('share-file');
+  if (draft.list('capabilities', 'peer_fetch', 'allow').length > 0) names.push('fetch-peer-file');
+  if (draft.list('capabilities', 'spawn', 'allow').length > 0) names.push('delegate-task');
+  if (draft.at('capabilities', 'plan', 'submit') === true) names.push('submit-plan');
+  return names;
+}
+
+function textsOf(list: readonly unknown[]): readonly string[] {
+  return list.filter((item) => typeof item === 'string');
+}
+
+function checkCommand(draft: Draft, path: KeyPath, findings: Findings): void {
+  const words = textsOf(draft.list(...path));
+  const add = (message: string, at: KeyPath = path): void => findings.add('E-APR-001', message, { path: at });
+  words.forEach((word, index) => {
+    const at = [...path, index];
+    const isWild = word === '*' || word === '**';
+    if (word === '**' && words[index - 1] === '**') add(`${renderKeyPath(at)} repeats "**"`, at);
+    else if (!isWild && (word.includes('*') || word.split('|').includes(''))) {
+      add(
+        `${renderKeyPath(at)} must be a word, words with | between them, "*" for one word or "**" for any number`,
+        at,
+      );
+    }
+  });
+  const [first = ''] = words;
+  const programs = first.split('|');
+  if (!first.includes('*')) checkPrograms(draft, { path: [...path, 0], programs }, findings);
+  if (path.at(-2) !== 'allow') return;
+  const isOpen = words.slice(1).some((word) => word.includes('*'));
+  if (first.includes('*')) add(`${renderKeyPath(path)} would allow any program`);
+  else if (isOpen && programs.some((program) => interpreters.has(program) || python.test(program))) {
+    add(`${renderKeyPath(path)} would allow anything: ${quoted(first)} runs what its arguments say`);
+  } else if (isOpen && programs.some((program) => starters.has(program))) warnOfStarter(words, path, findings);
+}
+
+/** With a shell, a line can start any program there is. */
+function checkPrograms(
+  draft: Draft,
+  { path, programs }: { readonly path: KeyPath; readonly programs: readonly string[] },
+  findings: Findings,
+): void {
+  const allowed = textsOf(draft.list('capabilities', 'shell', 'allow'));
+  if (allowed.some((name) => shells.has(name))) return;
+  for (const program of programs) {
+    if (program === '' || allowed.includes(program)) continue;
+    const message = `${renderKeyPath(path)} names ${quoted(program)}, which capabilities.shell.allow does not list`;
+    const hint = didYouMean(program, allowed);
+    findings.add('E-APR-001', message, { path, ...(hint === undefined ? {} : { hint }) });
+  }
+}
+
+/** `git status **` starts nothing of the arguments' choice as `git ** ` does with `-c`. */
+function warnOfStarter([first = '', second = '']: readonly string[], path: KeyPath, findings: Findings): void {
+  if (first === 'git' && !second.includes('*')) return;
+  findings.add(
+    'W-APR-001',
+    `${renderKeyPath(path)} allows ${quoted(first)}, which starts other programs by its arguments`,
+    {
+      path,
+      hint: 'allow whole lines of it',
+    },
+  );
+}

@@ -1,0 +1,144 @@
+import { describe, expect, it } from 'vitest';
+
+import { DiagnosticList } from '@svc/kit/diagnostics/diagnostic.ts';
+import { loadCapsuleManifest } from './load.ts';
+import type { LoadedManifest } from './loaded-manifest.ts';
+
+const capsule = `name: demo
+version: 1.0.0
+artifacts: [{ name: db, version: 1.0.0, tools: [list, drop] }]
+inference: { model: m, driver: { artifact: svc-driver-script } }
+lifecycle: { task_acceptance: queue, after_task: sleep, queue_depth: 4 }
+capabilities: { shell: { allow: [git, touch] }, spawn: { allow: [deployer] } }
+`;
+
+function load(approvals: string, of = capsule): LoadedManifest {
+  return loadCapsuleManifest({ file: 'svc.yaml', text: `${of}${approvals}`, env: {} });
+}
+
+function problems(approvals: string, of = capsule): readonly string[] {
+  try {
+    return load(approvals, of).warnings.map(({ code, message }) => `${code} ${message}`);
+  } catch (error) {
+    if (!(error instanceof DiagnosticList)) throw error;
+    return error.diagnostics.map(
+      ({ code, message, location }) => `${code} ${location?.line}:${location?.column} ${message}`,
+    );
+  }
+}
+
+function rule(text: string): string {
+  return `approvals: { default: ask, rules: [${text}] }\n`;
+}
+
+describe('approvals of a manifest', () => {
+  it('have defaults for all but their rules', () => {
+    expect(load('approvals: {}\n').manifest.approvals).toEqual({
+      default: 'allow',
+      opaque: 'ask',
+      timeout: 600,
+      answer: ['terminal', 'door', 'acp'],
+      rules: [],
+    });
+    expect(load('').manifest.approvals).toBeUndefined();
+    expect(load('approvals: { timeout: 24h }\n').manifest.approvals?.timeout).toBe(86_400);
+  });
+
+  it('take rules about commands, tools, their arguments and capsules', () => {
+    const rules = `approvals:
+  default: ask
+  rules:
+    - allow: { command: [git, "status|diff"] }
+    - deny: { command: ["*", "**", -f] }
+    - ask: { tool: db }
+    - deny: { tool: db__drop, args: { table: users, n: 1, sure: true, why: null } }
+    - ask: { spawn: deployer }
+    - ask: { tool: delegate-task }
+`;
+    expect(problems(rules)).toEqual([]);
+  });
+
+  it('have every wrong rule reported at once, with line and column', () => {
+    const text = `approvals:
+  defalt: ask
+  timeout: 0s
+  rules:
+    - allow: { command: [gti, status] }
+    - {}
+    - ask: { tool: nothing, spawn: deployer }
+    - ask: { request: "POST https://example.com/**" }
+    - maybe: { tool: db }
+`;
+    expect(problems(text)).toEqual([
+      'E-APR-001 8:3 defalt of approvals in line 8 is not a known key',
+      'E-APR-001 9:12 approvals.timeout must be longer than nothing, not 0',
+      'E-APR-001 11:26 approvals.rules[0].allow.command[0] names "gti", which capabilities.shell.allow does not list',
+      'E-APR-001 12:7 approvals.rules[1] must have one of allow, ask, deny',
+      'E-APR-001 13:12 approvals.rules[2].ask must have one of tool, command, spawn',
+      'E-APR-001 14:14 approvals.rules[3].ask.request is refused: this version of svc cannot decide by it',
+      'E-APR-001 15:7 maybe of approvals.rules[4] in line 15 is not a known key',
+      'E-APR-001 15:7 approvals.rules[4] must have one of allow, ask, deny',
+    ]);
+  });
+
+  it.each([
+    ['allow: { command: ["**"] }', 'approvals.rules[0].allow.command would allow any program'],
+    ['allow: { command: ["*", push] }', 'approvals.rules[0].allow.command would allow any program'],
+    ['deny: { command: [git, "**", "**"] }', 'approvals.rules[0].deny.command[2] repeats "**"'],
+    ['deny: { command: [git, ""] }', 'approvals.rules[0].deny.command[1] must be a word'],
+    ['deny: { command: [git, "a||b"] }', 'approvals.rules[0].deny.command[1] must be a word'],
+    ['deny: { command: [git, "origin/*"] }', 'approvals.rules[0].deny.command[1] must be a word'],
+    ['deny: { command: [] }', 'approvals.rules[0].deny.command'],
+    ['ask: { tool: git }', 'approvals.rules[0].ask.tool names "git", which is not among the tools of the capsule'],
+    ['ask: { tool: db__other }', 'approvals.rules[0].ask.tool names "db__other"'],
+    ['ask: { tool: share-file }', 'approvals.rules[0].ask.tool names "share-file"'],
+    [
+      'ask: { spawn: other }',
+      'approvals.rules[0].ask.spawn names "other", which is not among capabilities.spawn.allow',
+    ],
+    ['ask: { command: [git], args: { a: 1 } }', 'approvals.rules[0].ask.args needs tool beside it'],
+    [
+      'ask: { tool: db, args: { a: [1] } }',
+      'approvals.rules[0].ask.args.a must be a text, a number, true, false or null',
+    ],
+    ['ask: { tool: db, path: "config/**" }', 'approvals.rules[0].ask.path is refused'],
+    ['ask: { spend: 1 }', 'approvals.rules[0].ask.spend is refused'],
+  ])('refuse %s', (text, problem) => {
+    const found = problems(rule(text));
+    expect(found.every((each) => each.startsWith('E-APR-001 '))).toBe(true);
+    expect(found.join('\n')).toContain(problem);
+  });
+
+  it.each(['bash', 'python3.11', 'node', 'perl'])('refuse to allow %s with any arguments', (program) => {
+    const of = capsule.replace('git, touch', `git, ${program}`);
+    expect(problems(rule(`allow: { command: [${program}, "**"] }`), of)).toEqual([
+      expect.stringMatching(/^E-APR-001 .* would allow anything: .* runs what its arguments say$/),
+    ]);
+    expect(problems(rule(`allow: { command: [${program}, a.txt] }`), of)).toEqual([]);
+  });
+
+  it('may name any program where a shell can start it', () => {
+    expect(problems(rule('ask: { command: [curl, "**"] }'), capsule.replace('touch', 'bash'))).toEqual([]);
+  });
+
+  it('refuse answers from where none can come, and a driver whose calls nobody sees', () => {
+    expect(problems('approvals: { answer: [mcp] }\n')[0]).toMatch(
+      /^E-APR-001 .* approvals\.answer\[0\] must be one of/,
+    );
+    const of = capsule.replace(
+      '{ model: m, driver: { artifact: svc-driver-script } }',
+      '{ transport: process, command: claude }',
+    );
+    expect(problems('approvals: {}\n', of)).toEqual([
+      'E-APR-001 7:1 approvals cannot stand beside inference.transport: process',
+    ]);
+  });
+
+  it('warn of rules of words alone, and of an allow for what starts other programs', () => {
+    expect(problems('approvals: { rules: [{ ask: { command: [git, push, "**"] } }] }\n')).toEqual([
+      expect.stringMatching(/^W-APR-002 /),
+    ]);
+    expect(problems(rule('allow: { command: [git, "**"] }'))).toEqual([expect.stringMatching(/^W-APR-001 /)]);
+    expect(problems(rule('allow: { command: [git, status, "**"] }'))).toEqual([]);
+  });
+});

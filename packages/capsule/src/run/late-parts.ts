@@ -1,0 +1,67 @@
+/** Opens the parts of a session that not every session has: what it has no use for is not loaded. */
+
+import type { SessionDirectories } from '@svc/record/sessions/session-directories.ts';
+import type { Approvals } from '@svc/session/approvals/approvals.ts';
+import type { OpenSessionRequest } from '../launch/open-session-request.ts';
+import { asksForTelemetry } from '../launch/telemetry-variables.ts';
+import type { SessionPeerFiles } from '../stage/stage-peer-files.ts';
+import type { KeptThreads } from './conversation-place.ts';
+import type { OpenedApprovals } from './session-approvals.ts';
+import type { SessionDelegations } from './session-delegations.ts';
+import type { SessionTelemetry } from './telemetry/session-telemetry.ts';
+
+/** Returns null, and loads nothing, when the environment does not ask for telemetry. */
+export async function openTelemetry(open: OpenSessionRequest): Promise<SessionTelemetry | null> {
+  if (!asksForTelemetry(open.request.telemetryEnv)) return null;
+  return new (await import('./telemetry/session-telemetry.ts')).SessionTelemetry(open);
+}
+
+const noPeerFiles: SessionPeerFiles = { tools: [], served: null, close: () => {} };
+
+export async function peerFilesOf(
+  open: OpenSessionRequest,
+  { workdir }: SessionDirectories,
+): Promise<SessionPeerFiles> {
+  const { loaded, grants } = open.launch;
+  if (loaded.manifest.exports.peer_files === undefined && grants.peerFetchAllow.length === 0) return noPeerFiles;
+  const { stagePeerFiles } = await import('../stage/stage-peer-files.ts');
+  return await stagePeerFiles({ ...open, workdir, hides: open.launch.project?.hides });
+}
+
+export async function delegationsOf(
+  { request, launch, membership, sessionId, url, onWarning }: OpenSessionRequest,
+  directories: SessionDirectories,
+): Promise<SessionDelegations | null> {
+  if (membership === null || launch.grants.spawnAllow.length === 0) return null;
+  const { openDelegations } = await import('./session-delegations.ts');
+  return await openDelegations({
+    launch,
+    membership,
+    sessionId,
+    directories,
+    url,
+    env: request.env,
+    telemetryEnv: request.telemetryEnv,
+    stopWithinMs: request.stopWithinMs,
+    onWarning,
+  });
+}
+
+/** Returns null for a session that starts each task from nothing, which loads nothing for conversations. */
+export async function conversationsOf(
+  open: OpenSessionRequest,
+  places: SessionDirectories,
+): Promise<KeptThreads | null> {
+  if (open.launch.loaded.manifest.lifecycle.conversation === 'stateless') return null;
+  return await (await import('./conversation-place.ts')).openConversations(open, places);
+}
+
+/** Returns null for a session whose manifest has no `approvals`. */
+export async function approvalsOf(
+  open: OpenSessionRequest,
+  session: Omit<OpenedApprovals, 'settings'>,
+): Promise<Approvals | null> {
+  const settings = open.launch.loaded.manifest.approvals;
+  if (settings === undefined) return null;
+  return (await import('./session-approvals.ts')).openApprovals(open, { ...session, settings });
+}

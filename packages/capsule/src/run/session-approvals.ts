@@ -1,0 +1,48 @@
+/** Opens the approvals of a session whose manifest has some. */
+
+import type { Approvals as ApprovalSettings } from '@svc/artifacts/manifest/approvals.ts';
+import { recordRedaction } from '@svc/kit/diagnostics/handle-id.ts';
+import { systemClock } from '@svc/kit/system-clock.ts';
+import { openApprovalLog } from '@svc/record/sessions/approval-log.ts';
+import { Approvals } from '@svc/session/approvals/approvals.ts';
+import type { Recorder } from '@svc/session/recorder/recorder.ts';
+import type { OpenSessionRequest } from '../launch/open-session-request.ts';
+
+/** What the approvals of a session are opened with. */
+export interface OpenedApprovals {
+  readonly settings: ApprovalSettings;
+  readonly recorder: Recorder;
+  /** The directory of the session. */
+  readonly directory: string;
+  readonly onClose: (end: () => void) => void;
+}
+
+export function openApprovals(
+  open: OpenSessionRequest,
+  { settings, recorder, directory, onClose }: OpenedApprovals,
+): Approvals {
+  const { loaded, redactor } = open.launch;
+  const log = openApprovalLog(directory);
+  onClose(() => log.close());
+  return new Approvals({
+    settings,
+    recorder,
+    clock: systemClock,
+    log,
+    unattended: async () => await whyUnattended(settings, open),
+    capsule: loaded.manifest.name,
+    redact: recordRedaction(redactor),
+  });
+}
+
+/** Why nobody would see a question, or could answer it; null where somebody may. */
+async function whyUnattended(
+  { answer }: ApprovalSettings,
+  { request, knowsAnswerer }: OpenSessionRequest,
+): Promise<string | null> {
+  if (request.approval !== null) return 'nobody is asked for a capsule that another capsule has started';
+  const askedAt = request.askedAt?.() ?? null;
+  if (askedAt !== null && answer.includes(askedAt)) return null;
+  if (answer.includes('door') && (await knowsAnswerer())) return null;
+  return 'nobody can be asked: there is neither a terminal nor an editor, and no door token has the scope answer';
+}

@@ -1,0 +1,31 @@
+/** The codes of approvals: their rules, and the answers to what they ask. */
+
+import type { CatalogueEntry } from './catalogue-entry.ts';
+
+export const approvalCodes = {
+  'E-APR-001': {
+    title: 'a rule of approvals is wrong',
+    explanation:
+      'approvals of the manifest says which calls run, which a person is asked about and which are refused (docs/boundary.md). One of its keys is misspelt, names something that the capsule does not have, allows more than anybody could mean, or asks for what this version of svc cannot decide. A capsule is never started with less than its rules.',
+  },
+  'E-APR-002': {
+    title: 'a person is to be asked, and the programs of the capsule could answer',
+    explanation:
+      'A rule of approvals asks, and the capsule runs programs that are held by nothing here: they read the files of the user, the key for answers among them. Run it where programs are held at least by scoped, or set approvals to deny in place of ask.',
+  },
+  'E-APR-003': {
+    title: 'there is nothing to approve',
+    explanation:
+      'No running capsule of this user waits for an approval, or none that the name fits; or it was answered, canceled or too late meanwhile. svc approve --list shows what waits.',
+  },
+  'W-APR-001': {
+    title: 'a program that starts others is allowed with any arguments',
+    explanation:
+      'Programs such as env, find, git or make start other programs that their arguments name. A rule that allows them with any arguments allows those too. Allow whole lines, word for word.',
+  },
+  'W-APR-002': {
+    title: 'commands are held by their words alone',
+    explanation:
+      'A rule asks about a command or denies it, and everything that no rule names is allowed. Such a rule stops a mistake, not an opponent: the same can be done by another program, or with an option before the word. approvals.default: ask, with rules that allow whole lines, holds more.',
+  },
+} as const satisfies Record<string, CatalogueEntry>;

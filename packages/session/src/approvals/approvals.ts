@@ -1,0 +1,249 @@
+/** Holds calls that need a person, until one has answered. */
+
+import type { Approvals as ApprovalSettings } from '@svc/artifacts/manifest/approvals.ts';
+import { BoundedMap } from '@svc/kit/bounded-map.ts';
+import type { Clock } from '@svc/kit/clock.ts';
+import type { ApprovalAnswer, AskedApproval, OpenApproval, SettledApproval } from '@svc/protocol/approval.ts';
+import type { Question, QuestionName } from '@svc/protocol/question.ts';
+import type { ApprovalLog } from '@svc/record/sessions/approval-log.ts';
+import type { Recorder } from '../recorder/recorder.ts';
+import { type Task, TaskCanceled, type ApprovalEnd } from '../task/task.ts';
+import type { CallVerdict, CheckedCall } from '../tools/tool.ts';
+import { type AskedEffect, askedEffect } from './asked-effect.ts';
+import { CallRules, type CallRuling } from './call-rules.ts';
+
+export interface ApprovalsDeps {
+  readonly settings: ApprovalSettings;
+  readonly recorder: Recorder;
+  readonly clock: Pick<Clock, 'now'>;
+  readonly log: ApprovalLog;
+  /** Why nobody can be asked; null where somebody can. */
+  readonly unattended: () => Promise<string | null>;
+  /** The name of the capsule that asks. */
+  readonly capsule: string;
+  readonly redact: (text: string) => string;
+}
+
+/** Puts the question and waits. Rejects as `requestInput` does. */
+export type AskApproval = (
+  question: (name: QuestionName) => Question,
+  timeoutMs: number,
+) => Promise<ApprovalEnd | { readonly kind: 'timed-out' }>;
+
+/** A call that is judged. */
+export interface HeldCall {
+  readonly task: Task;
+  readonly call: CheckedCall;
+  readonly ask: AskApproval;
+}
+
+/** What an answer came to. */
+export type AnswerResult =
+  | { readonly kind: 'settled'; readonly settled: SettledApproval }
+  /** It was settled before. */
+  | { readonly kind: 'already'; readonly settled: SettledApproval }
+  | { readonly kind: 'unknown' }
+  /** The answer is for another call than the one that waits. */
+  | { readonly kind: 'other-digest' }
+  | { readonly kind: 'not-offered' };
+
+/** What a recording keeps of a call that does not just run. */
+interface Ruled extends CallRuling {
+  readonly isRemembered: boolean;
+}
+
+interface Waiting {
+  readonly task: Task;
+  readonly question: QuestionName;
+  readonly asked: AskedApproval;
+}
+
+const maxSettled = 1000;
+const maxRemembered = 10_000;
+
+/** The approvals of one session. */
+export class Approvals {
+  readonly #deps: ApprovalsDeps;
+  readonly #rules: CallRules;
+  readonly #settled = new BoundedMap<string, SettledApproval>(maxSettled);
+  /** Calls that are allowed for the session, by their digests, and the questions that allowed them. */
+  readonly #remembered = new BoundedMap<string, string>(maxRemembered);
+  #waiting: Waiting | null = null;
+
+  constructor(deps: ApprovalsDeps) {
+    this.#deps = deps;
+    this.#rules = new CallRules(deps.settings);
+  }
+
+  /** The one that waits, if any: a task asks one question at a time. */
+  list(): readonly OpenApproval[] {
+    const waiting = this.#waiting;
+    const question = waiting?.task.inputWait?.question;
+    if (waiting === null || question === undefined) return [];
+    return [{ ...waiting.asked, taskId: waiting.task.id, prompt: question.prompt }];
+  }
+
+  /**
+   * Whether the call runs now; asks and waits where a person has to say so. An `allow` is on the disk before this resolves. Rejects with
+   * `TaskCanceled`, and with the Diagnostic of what cannot be written.
+   */
+  async judge({ task, call, ask }: HeldCall): Promise<CallVerdict> {
+    const { recorder, unattended } = this.#deps;
+    const ruled = recorder.find(`${call.place}/approval`, () => this.#ruling(call));
+    if (ruled === null || ruled.isRemembered) return { kind: 'proceed' };
+    if (ruled.verdict === 'deny') return denied(`the rules of the operator deny this call (${ruled.rule})`);
+    const why = await recorder.settle(`${call.place}/answerers`, unattended);
+    if (why !== null) return denied(`a person has to approve this call (${ruled.rule}), and ${why}`);
+    task.signal.throwIfAborted();
+    return await this.#asked({ task, call, ask }, ruled);
+  }
+
+  /** Settles an approval; the first answer counts. Throws the Diagnostic of what cannot be written, and then nothing is settled. */
+  answer(answer: ApprovalAnswer, principal: string): AnswerResult {
+    const { clock } = this.#deps;
+    const settled = this.#settled.get(answer.id);
+    if (settled !== undefined) return { kind: 'already', settled };
+    const waiting = this.#waiting;
+    if (waiting === null || waiting.asked.id !== answer.id) return { kind: 'unknown' };
+    if (waiting.asked.digest !== answer.digest) return { kind: 'other-digest' };
+    if (answer.decision === 'allow' && !waiting.asked.options.includes(answer.option)) return { kind: 'not-offered' };
+    const atMs = clock.now();
+    // Its timer has run out, and its turn comes next.
+    if (atMs >= waiting.asked.expiresAtMs) return { kind: 'already', settled: this.#expired(waiting.asked, atMs) };
+    const { id, decision } = answer;
+    const now = { id, decision, by: principal, atMs };
+    this.#settle(waiting.asked, now, answer.option);
+    this.replayed({ ...waiting.question, ...answer, principal });
+    return { kind: 'settled', settled: now };
+  }
+
+  /** Lets the session go on with an answer. False where it does not wait for that. */
+  replayed(answer: ReplayedDecision): boolean {
+    const waiting = this.#waiting;
+    const wait = waiting?.task.inputWait;
+    const isAsked = waiting?.question.taskId === answer.taskId && waiting.question.waitId === answer.waitId;
+    if (waiting === null || wait?.decide === undefined || !isAsked) return false;
+    const { taskId, waitId, decision, option, note, principal } = answer;
+    this.#deps.recorder.arrive({
+      what: 'decision',
+      taskId: waiting.task.id,
+      waitId,
+      decision,
+      option,
+      note,
+      principal,
+    });
+    waiting.task.answeredBy = principal;
+    wait.decide({ kind: 'decided', decision, option, note });
+    return taskId === waiting.task.id;
+  }
+
+  #ruling(call: CheckedCall): Ruled | null {
+    const ruling = this.#rules.of(call);
+    if (ruling === null || ruling.verdict === 'allow') return null;
+    if (ruling.verdict === 'deny') return { ...ruling, argv: null, isRemembered: false };
+    const { digest } = this.#effectOf(call, ruling);
+    const id = this.#remembered.get(digest);
+    if (id !== undefined) this.#start({ id, digest });
+    return { ...ruling, isRemembered: id !== undefined };
+  }
+
+  async #asked({ task, call, ask }: HeldCall, ruled: Ruled): Promise<CallVerdict> {
+    const { settings } = this.#deps;
+    const effect = this.#effectOf(call, ruled);
+    let asked: AskedApproval | null = null;
+    const question = (name: QuestionName): Question => {
+      asked = this.#question(name, { ruled, effect, place: call.place });
+      this.#waiting = { task, question: name, asked };
+      return { ...name, prompt: promptOf(asked, effect), approval: asked };
+    };
+    try {
+      const end = await ask(question, settings.timeout * 1000);
+      return this.#verdict(asked, end);
+    } catch (error) {
+      if (error instanceof TaskCanceled && asked !== null) this.#close(asked, { decision: 'canceled', by: 'task' });
+      throw error;
+    } finally {
+      if (this.#waiting?.asked === asked) this.#waiting = null;
+    }
+  }
+
+  #question(
+    { taskId, waitId }: QuestionName,
+    { ruled, effect, place }: { readonly ruled: Ruled; readonly effect: AskedEffect; readonly place: string },
+  ): AskedApproval {
+    const { recorder, clock, log, settings, capsule } = this.#deps;
+    const id = `apr_${taskId.replace(/^tsk_/, '')}_${waitId}`;
+    const isRepeatable = effect.isWhole && !ruled.isOpaque;
+    const found = recorder.find(`${place}/asked`, () => {
+      const at = clock.now();
+      const { digest } = effect;
+      const expiresAtMs = at + settings.timeout * 1000;
+      log.write({ k: 'asked', at, id, digest, rule: ruled.rule, effect: effect.effect, expires_at: expiresAtMs });
+      return { digest, expiresAtMs, effect: effect.effect };
+    });
+    return {
+      id,
+      ...(found ?? { digest: '', expiresAtMs: 0, effect: {} }),
+      capsule: [capsule],
+      rule: ruled.rule,
+      options: isRepeatable ? ['once', 'session'] : ['once'],
+    };
+  }
+
+  #verdict(asked: AskedApproval | null, end: Awaited<ReturnType<AskApproval>>): CallVerdict {
+    if (asked === null) throw new Error('a question is made before it is answered');
+    if (end.kind === 'timed-out') {
+      this.#close(asked, { decision: 'expired', by: 'clock' });
+      return { ...denied('nobody approved this call in time, so it did not run'), isShown: true };
+    }
+    const { decision, option, note } = end;
+    if (decision === 'deny') {
+      return denied(note === null ? 'a person denied this call' : `a person denied this call: ${note}`);
+    }
+    if (option === 'session') this.#remembered.set(asked.digest, asked.id);
+    this.#start(asked);
+    return { kind: 'proceed' };
+  }
+
+  #start({ id, digest }: Pick<AskedApproval, 'id' | 'digest'>): void {
+    this.#deps.log.write({ k: 'started', at: this.#deps.clock.now(), id, digest });
+  }
+
+  /** For the end of a question that nobody answered. */
+  #close(asked: AskedApproval, { decision, by }: Pick<SettledApproval, 'decision' | 'by'>): void {
+    if (this.#settled.has(asked.id)) return;
+    this.#settle(asked, { id: asked.id, decision, by, atMs: this.#deps.clock.now() });
+  }
+
+  #expired(asked: AskedApproval, atMs: number): SettledApproval {
+    const settled = { id: asked.id, decision: 'expired', by: 'clock', atMs } as const;
+    this.#settle(asked, settled);
+    return settled;
+  }
+
+  #settle({ id, digest }: AskedApproval, settled: SettledApproval, option?: string): void {
+    const { decision, by, atMs: at } = settled;
+    const far = option === undefined || decision !== 'allow' ? {} : { option };
+    this.#deps.log.write({ k: 'settled', at, id, digest, decision, ...far, by });
+    this.#settled.set(id, settled);
+  }
+
+  #effectOf(call: CheckedCall, { argv }: Pick<CallRuling, 'argv'>): AskedEffect {
+    return askedEffect(call, argv, this.#deps.redact);
+  }
+}
+
+/** An answer as a recording has it. */
+export interface ReplayedDecision extends QuestionName, Pick<ApprovalAnswer, 'decision' | 'option' | 'note'> {
+  readonly principal: string;
+}
+
+function denied(reason: string): Extract<CallVerdict, { kind: 'deny' }> {
+  return { kind: 'deny', reason, by: 'approvals' };
+}
+
+/** Plain text in one line. The summary holds no character that could pass for svc's own words behind it. */
+function promptOf({ id }: AskedApproval, { summary }: AskedEffect): string {
+  return `approve this call? ${summary} - svc approve ${id} answers; a message does not`;
+}

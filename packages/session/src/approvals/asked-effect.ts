@@ -1,0 +1,79 @@
+/** Makes of a call what a person is shown before it runs, and the hash that an answer is bound to. */
+
+import { withDigits } from '@svc/kit/exact-json.ts';
+import { sha256Hex } from '@svc/kit/sha256.ts';
+import type { JsonObject } from '@svc/protocol/json-object.ts';
+import { redactedJson } from '@svc/record/trace/file-trace.ts';
+import type { CheckedCall } from '../tools/tool.ts';
+
+/** More than that is not shown. */
+const maxShown = 64 * 1024;
+/** Characters of the beginning of such a call. */
+const maxBeginning = 4096;
+const maxPrompt = 400;
+
+export interface AskedEffect {
+  /** As clients have it, without secrets. */
+  readonly effect: JsonObject;
+  /** Whether all of it is shown. */
+  readonly isWhole: boolean;
+  /** The hash of the whole call as it would run. */
+  readonly digest: string;
+  /** One line of printable ASCII. */
+  readonly summary: string;
+}
+
+/** `argv` are the words of a command, null for any other call. */
+export function askedEffect(
+  call: Pick<CheckedCall, 'toolName' | 'artifact' | 'arguments' | 'digits'>,
+  argv: readonly string[] | null,
+  redact: (text: string) => string,
+): AskedEffect {
+  const { toolName, artifact, arguments: args, digits } = call;
+  const of = artifact === undefined ? {} : { artifact };
+  const exact = digits === undefined ? args : withDigits(sorted(args), digits);
+  const whole =
+    argv === null
+      ? { kind: toolName === 'delegate-task' ? 'spawn' : 'tool', tool: toolName, ...of, arguments: exact }
+      : { kind: 'command', argv, cwd: '.' };
+  const json = JSON.stringify(sorted(whole));
+  const digest = `sha256:${sha256Hex(json.toWellFormed())}`;
+  const shown = redactedJson(whole, redact) as JsonObject;
+  const isWhole = json.length <= maxShown;
+  const words = argv === null ? [toolName, args] : argv;
+  return {
+    effect: isWhole
+      ? shown
+      : {
+          kind: whole.kind,
+          tool: toolName,
+          beginning: redact(json).slice(0, maxBeginning),
+          bytes: Buffer.byteLength(json),
+        },
+    isWhole,
+    digest,
+    summary: cut(inertJson(redactedJson(words, redact))),
+  };
+}
+
+/** JSON in printable ASCII: whatever could change how the rest is read stands as `\u{…}`. */
+export function inertJson(value: unknown): string {
+  return JSON.stringify(value).replaceAll(
+    /[^\x20-\x7e]/gu,
+    (character) => `\\u{${(character.codePointAt(0) ?? 0).toString(16)}}`,
+  );
+}
+
+function cut(text: string): string {
+  return text.length <= maxPrompt
+    ? text
+    : `${text.slice(0, maxPrompt)}... and ${text.length - maxPrompt} more characters`;
+}
+
+/** With the keys of each object in one order. */
+function sorted(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(sorted);
+  if (typeof value !== 'object' || value === null) return value;
+  const entries = Object.entries(value).toSorted(([one], [other]) => (one < other ? -1 : 1));
+  return Object.fromEntries(entries.map(([key, each]) => [key, sorted(each)]));
+}

@@ -1,0 +1,154 @@
+/** Decides by the rules of a manifest whether a call runs, is asked about or is refused. */
+
+import type { Approvals, MatchedCall, Verdict } from '@svc/artifacts/manifest/approvals.ts';
+import { shells } from '@svc/artifacts/manifest/names.ts';
+import { commandWords } from '../tools/shell-command.ts';
+import type { CheckedCall } from '../tools/tool.ts';
+import { commandsOfLine, readShells } from './shell-line.ts';
+
+/** What the rules say of a call, and which of them decided: `approvals.rules[1]`, `approvals.default`, `approvals.opaque`. */
+export interface Decision {
+  readonly verdict: Verdict;
+  readonly rule: string;
+}
+
+/** A call as rules look at it. */
+export type RuledCall = Pick<CheckedCall, 'toolName' | 'kind' | 'artifact' | 'arguments'>;
+
+export type CallRuling = Decision & {
+  /** The words with which a command starts; null for a call of something else. */
+  readonly argv: readonly string[] | null;
+  /** It is a line of a shell that cannot be read for sure. */
+  readonly isOpaque: boolean;
+};
+
+/** A command with more words is refused: rules would have to be held to each. */
+const maxWords = 4096;
+
+const strictness: Readonly<Record<Verdict, number>> = { allow: 0, ask: 1, deny: 2 };
+
+export function stricter(one: Decision, other: Decision): Decision {
+  return strictness[other.verdict] > strictness[one.verdict] ? other : one;
+}
+
+interface Rule extends Decision {
+  readonly match: MatchedCall;
+  readonly words: readonly WordShape[] | null;
+}
+
+/** A word of a rule: these, `*` or `**`. */
+type WordShape =
+  | { readonly kind: 'one-of'; readonly words: ReadonlySet<string> }
+  | { readonly kind: 'any' | 'any-number' };
+
+/** The rules of one capsule. A further rule with `ask` or `deny` never lets more run without a person. */
+export class CallRules {
+  readonly #rules: readonly Rule[];
+  readonly #default: Decision;
+  readonly #opaque: Decision;
+
+  constructor({ rules, default: otherwise, opaque }: Pick<Approvals, 'rules' | 'default' | 'opaque'>) {
+    this.#rules = rules.flatMap((rule, index) =>
+      (Object.entries(rule) as [Verdict, MatchedCall][]).map(([verdict, match]) => ({
+        verdict,
+        rule: `approvals.rules[${index}]`,
+        match,
+        words: match.command === undefined ? null : match.command.map(shapeOf),
+      })),
+    );
+    this.#default = { verdict: otherwise, rule: 'approvals.default' };
+    this.#opaque = { verdict: opaque, rule: 'approvals.opaque' };
+  }
+
+  /** Returns null for what nobody is asked about: a skill is text, and each step of a plan is a call of its own. */
+  of(call: RuledCall): CallRuling | null {
+    if (call.kind === 'shell') return this.#command(call.toolName, String(call.arguments['command']));
+    const ruling = this.#strictest((rule) => matchesTool(rule.match, call));
+    if (ruling === null && (call.kind === 'skill' || call.toolName === 'submit-plan')) return null;
+    return { ...(ruling ?? this.#default), argv: null, isOpaque: false };
+  }
+
+  #command(name: string, command: string): CallRuling | null {
+    const split = commandWords(name, command);
+    // Nothing is started of it, and the tool says so.
+    if (split.kind === 'unbalanced') return null;
+    const argv = [name, ...split.words];
+    const lines = shells.has(name) ? (readShells.has(name) ? commandsOfLine(command) : null) : [argv];
+    const isOpaque = lines === null;
+    const count = (lines ?? []).reduce((sum, words) => sum + words.length, argv.length);
+    if (count > maxWords) return { verdict: 'deny', rule: `more than ${maxWords} words`, argv, isOpaque };
+    const whole = this.#ofWords(argv);
+    if (lines === null) {
+      const refused = whole === null || whole.verdict === 'allow' ? this.#opaque : stricter(this.#opaque, whole);
+      return { ...refused, argv, isOpaque };
+    }
+    const parts = lines.map((words) => this.#ofWords(words));
+    // A line that is allowed as a whole still holds nothing that is asked about or denied.
+    const unmatched = whole?.verdict === 'allow' ? whole : this.#default;
+    const decided = parts.map((part) => part ?? unmatched).reduce(stricter);
+    return { ...(whole === null ? decided : stricter(decided, whole)), argv, isOpaque };
+  }
+
+  #ofWords(words: readonly string[]): Decision | null {
+    return this.#strictest(({ words: shapes, verdict }) => shapes !== null && matchesWords(shapes, words, verdict));
+  }
+
+  #strictest(matches: (rule: Rule) => boolean): Decision | null {
+    let found: Rule | null = null;
+    for (const rule of this.#rules) {
+      if (found !== null && strictness[rule.verdict] <= strictness[found.verdict]) continue;
+      if (matches(rule)) found = rule;
+    }
+    return found === null ? null : { verdict: found.verdict, rule: found.rule };
+  }
+}
+
+function matchesTool({ tool, args, spawn }: MatchedCall, call: RuledCall): boolean {
+  if (spawn !== undefined) return call.toolName === 'delegate-task' && call.arguments['capsule'] === spawn;
+  if (tool === undefined || (tool !== call.toolName && tool !== call.artifact)) return false;
+  return Object.entries(args ?? {}).every(
+    ([key, value]) => Object.hasOwn(call.arguments, key) && call.arguments[key] === value,
+  );
+}
+
+function shapeOf(word: string): WordShape {
+  if (word === '*') return { kind: 'any' };
+  return word === '**' ? { kind: 'any-number' } : { kind: 'one-of', words: new Set(word.split('|')) };
+}
+
+/**
+ * Whether words are those of a rule. For `ask` and `deny`, a path of the program counts as its name; an `allow` is for the very word, since a file of that name
+ * may lie anywhere.
+ */
+function matchesWords(shapes: readonly WordShape[], words: readonly string[], verdict: Verdict): boolean {
+  if (fits(shapes, words)) return true;
+  const [first = '', ...rest] = words;
+  return verdict !== 'allow' && first.includes('/') && fits(shapes, [first.slice(first.lastIndexOf('/') + 1), ...rest]);
+}
+
+/** Goes back to the last `**` alone, so it takes at most shapes times words. */
+function fits(shapes: readonly WordShape[], words: readonly string[]): boolean {
+  let shape = 0;
+  let word = 0;
+  let back: { readonly shape: number; word: number } | null = null;
+  while (word < words.length) {
+    const wanted = shapes[shape];
+    if (wanted?.kind === 'any-number') {
+      shape += 1;
+      back = { shape, word };
+    } else if (wanted !== undefined && takes(wanted, words[word] ?? '')) {
+      shape += 1;
+      word += 1;
+    } else if (back === null) return false;
+    else {
+      back.word += 1;
+      ({ shape, word } = back);
+    }
+  }
+  while (shapes[shape]?.kind === 'any-number') shape += 1;
+  return shape === shapes.length;
+}
+
+function takes(shape: WordShape, word: string): boolean {
+  return shape.kind === 'one-of' ? shape.words.has(word) : true;
+}
