@@ -85,6 +85,26 @@ describe.skipIf(!hasPseudoTerminals())('a chat without a manifest (skipped witho
     expect(readdirSync(join(minute.home, '.svc', 'running')).filter((name) => name.endsWith('.json'))).toEqual([]);
   }, 120_000);
 
+  it('says that the model of a session is gone which it goes on with, and goes on with another', async () => {
+    const { minute, chat } = await chatting(['One.']);
+    chat.type('first\r');
+    await ended(chat, 1);
+    expect(await stopped(chat)).toBe(0);
+    const { OLLAMA_HOST: host = '', SVC_MODEL: model = '' } = minute.environment({});
+    await minute.model?.close();
+    const env = { OLLAMA_HOST: host, SVC_MODEL: model, SVC_CONTAINMENT_CEILING: 'sealed' };
+    const again = new TerminalProcess(minute.workspace, ['--continue'], { columns: 120, env });
+    cleanups.push(() => again.child.kill('SIGKILL'));
+    await again.shows(/^>$/);
+    again.type('second\r');
+    await again.shows(/^error\[E-RUN-059\]: .*connection refused \(after 4 attempts\)/);
+    await again.shows(/^hint: nothing listens there: start the server of the model/);
+    await again.shows(/^\u2717 failed in /);
+    again.type('/model ollama/other\r');
+    await again.shows(/other \(--model\)/);
+    expect(await stopped(again)).toBe(0);
+  }, 120_000);
+
   it('goes on from notes that the model wrote, once, and keeps the conversation where there are none', async () => {
     const { minute, chat } = await chatting(['One.', '', 'Asked for first.', 'Two.', 'Three.']);
     chat.type('first\r');
