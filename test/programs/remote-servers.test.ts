@@ -181,10 +181,24 @@ describe('an MCP server on the web', () => {
   it('offers the tools that its entry chooses', async () => {
     const remote = await started();
     const workspace = await withServer(remote);
-    workspace.write('svc.yaml', manifestOf(workspace).replace('/mcp" }', '/mcp", tools: [big] }'));
+    workspace.write('svc.yaml', manifestOf(workspace).replace('/mcp" }', '/mcp", tools: ["b*"] }'));
     const session = await playSession(workspace);
     expect(session.calls).toMatchObject([{ tool: 'server__echo', isError: true }]);
     expect(session.calls[0]?.content).toContain('the tools are server__big');
+  });
+
+  it('cannot stand at a host that is held to rules, which its calls would not be held to', async () => {
+    const workspace = capsule({
+      manifest: `artifacts: [{ name: a, version: 1.0.0, from: "mcp+https://a.example/mcp" }]
+capabilities: { network: { allow: [{ host: "https://a.example", rules: [GET /x] }] } }
+`,
+      script: calls(),
+    });
+    const { code, stderr } = await svc(workspace, ['run', '--task', 'x']);
+    expect(code).toBe(1);
+    expect(stderr).toContain(
+      'error[E-CAP-030]: artifacts[0].from names a server at a host that capabilities.network.allow[0] holds to rules or a key',
+    );
   });
 
   it.each([

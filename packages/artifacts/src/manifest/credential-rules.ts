@@ -3,10 +3,12 @@
 import { didYouMean } from '@svc/kit/diagnostics/closest-name.ts';
 import {
   covers,
+  destinationOf,
   formatDestination,
   type NetworkDestination,
   parseDestination,
 } from '@svc/kit/net/network-destination.ts';
+import { remoteServerOf } from './artifact-place.ts';
 import type { Findings } from './checked-document.ts';
 import { type Draft, type KeyPath, renderKeyPath } from './key-path.ts';
 import { referencedVariable } from './references.ts';
@@ -24,6 +26,7 @@ export function checkCredentials(draft: Draft, findings: Findings): void {
   const entries = entriesOf(draft);
   const names = draft.isBlock(...held) ? Object.keys(draft.at(...held) as object) : [];
   for (const entry of entries) if (entry.isBlock) checkEntry(draft, entries, { entry, names, findings });
+  checkServers(draft, entries, findings);
   for (const name of names) checkCredential(draft, name, findings);
   checkVariables(draft, names, findings);
 }
@@ -44,6 +47,26 @@ function entriesOf(draft: Draft): readonly Entry[] {
     const destination = reading.kind === 'destination' ? reading.destination : null;
     return { path, isBlock, destination, credential: isBlock ? draft.at(...path, 'credential') : undefined };
   });
+}
+
+/** Components and programs are held to such a block. svc asks a server on the web itself, and is not. */
+function checkServers(draft: Draft, entries: readonly Entry[], findings: Findings): void {
+  for (const [index] of draft.list('artifacts').entries()) {
+    const path: KeyPath = ['artifacts', index, 'from'];
+    const from = draft.at(...path);
+    const url = remoteServerOf(typeof from === 'string' ? from : undefined);
+    const server = url === null ? undefined : destinationOf(url);
+    if (server === undefined) continue;
+    const held = entries.find(
+      ({ isBlock, destination }) => isBlock && destination !== null && covers(destination, server),
+    );
+    if (held === undefined) continue;
+    const message = `${renderKeyPath(path)} names a server at a host that ${renderKeyPath(held.path)} holds to rules or a key, which calls of a server's tools would not be held to`;
+    findings.add('E-CAP-030', message, {
+      path,
+      hint: 'keep one of the two: auth of the entry is what the server is shown',
+    });
+  }
 }
 
 interface EntryCheck {
