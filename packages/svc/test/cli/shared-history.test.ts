@@ -43,11 +43,12 @@ beforeAll(async () => {
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
 it('the history of several chats at once loses no text, also while one of them cuts the file', async () => {
-  const file = join(folder, '.svc', 'history');
-  mkdirSync(join(folder, '.svc'));
+  const home = mkdtempSync(join(folder, 'home-'));
+  const file = join(home, '.svc', 'history');
+  mkdirSync(join(home, '.svc'));
   writeFileSync(file, Array.from({ length: 1090 }, (_, index) => `"old ${index}"\n`).join(''));
   const children: ChildProcess[] = ['a', 'b', 'c', 'd'].map((letter) =>
-    spawn(process.execPath, [join(folder, 'adder.mjs'), folder, letter, '200'], { stdio: ['pipe', 'pipe', 'inherit'] }),
+    spawn(process.execPath, [join(folder, 'adder.mjs'), home, letter, '200'], { stdio: ['pipe', 'pipe', 'inherit'] }),
   );
   await Promise.all(children.map((child) => once(child.stdout!, 'data')));
   for (const child of children) child.stdin?.write('go');

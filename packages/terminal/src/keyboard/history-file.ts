@@ -35,6 +35,8 @@ const maxKept = 1024 * 1024;
 export const maxEntries = 1000;
 /** A file is cut when it has so many lines more: that writes all of it anew. */
 const slack = 100;
+/** How often a text is added to a file that others replace meanwhile. */
+const maxAttempts = 20;
 
 /** Where it stands and who wrote it is checked each time that it is opened; a link is never followed. */
 export class HistoryFile {
@@ -92,7 +94,7 @@ export class HistoryFile {
 
   #add(directory: HeldDirectory, line: string): void {
     // Another program that cuts the file may replace it meanwhile, and then no longer reads what is added to the old one.
-    for (let attempt = 0; attempt < 3; attempt += 1) {
+    for (let attempt = 0; attempt < maxAttempts; attempt += 1) {
       const file = openForAdding(directory);
       try {
         writeAllSync(file, Buffer.from(endsInLine(file) ? line : `\n${line}`));
@@ -240,9 +242,9 @@ function takeLock(path: string): boolean {
   } catch (error) {
     if (!isErrno(error, 'EEXIST')) throw error;
   }
-  // The next one who wants to cut finds it free.
-  const age = Date.now() - (lstatSync(path, { throwIfNoEntry: false })?.mtimeMs ?? 0);
-  if (age > staleLockMs) unlessRefused(() => unlinkSync(path), undefined);
+  // The next one who wants to cut finds it free. One that is gone by now may be another's already.
+  const held = lstatSync(path, { throwIfNoEntry: false });
+  if (held !== undefined && Date.now() - held.mtimeMs > staleLockMs) unlessRefused(() => unlinkSync(path), undefined);
   return false;
 }
 
