@@ -90,7 +90,7 @@ function planned({ name, version, from, auth, before, edit }: Planned, opened: O
   };
 }
 
-/** A name made of the labels of a host that distinguish it from others: `linear` of `mcp.linear.app`. */
+/** A name made of the labels of a host that distinguish it from others: `docs` of `docs.example`. */
 function nameOf(hostname: string, taken: ReadonlySet<string>): string {
   const labels = /[a-z]/i.test(hostname) && !hostname.includes(':') ? hostname.toLowerCase().split('.') : [];
   const telling = labels

@@ -57,6 +57,8 @@ it('the history of several chats at once loses no text, also while one of them c
   const kept = readFileSync(file, 'utf8')
     .trimEnd()
     .split('\n')
+    // A line that seemed to be written in part was ended first.
+    .filter((line) => line !== '')
     .map((line) => JSON.parse(line) as string);
   for (const letter of 'abcd') {
     // A line that was added while the file was cut may stand behind the next one.
