@@ -1,7 +1,7 @@
 /** Makes the tools of MCP servers on the web. */
 
 import { remoteServerOf } from '@svc/artifacts/manifest/artifact-place.ts';
-import { authHeaders } from '@svc/artifacts/manifest/server-auth.ts';
+import { authHeaders } from '@svc/artifacts/manifest/server-headers.ts';
 import { toolsFile } from '@svc/artifacts/store/inspect-content.ts';
 import type { InstalledArtifact } from '@svc/artifacts/store/installed-artifact.ts';
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';

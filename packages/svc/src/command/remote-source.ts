@@ -2,7 +2,7 @@
 
 import { remoteServerOf } from '@svc/artifacts/manifest/artifact-place.ts';
 import { loadEnvironment } from '@svc/artifacts/manifest/env-file.ts';
-import { authHeaders } from '@svc/artifacts/manifest/server-auth.ts';
+import { authHeaders } from '@svc/artifacts/manifest/server-headers.ts';
 import { hashOfArchive, packArchive, type PackedFile } from '@svc/artifacts/store/archive-writer.ts';
 import { type ArtifactRef, spell } from '@svc/artifacts/store/artifact-ref.ts';
 import { manifestFile, toolsFile } from '@svc/artifacts/store/inspect-content.ts';
