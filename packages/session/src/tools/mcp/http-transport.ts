@@ -6,13 +6,14 @@ import { setTimeout as after } from 'node:timers/promises';
 import type * as Sdk from '@modelcontextprotocol/client';
 import { type Connections, responseOf } from '@svc/kit/net/connections.ts';
 import { printable } from '@svc/kit/diagnostics/printable.ts';
-import { type Digits, withDigits } from '@svc/kit/exact-json.ts';
+import type { Digits } from '@svc/kit/exact-json.ts';
 import { readUpTo } from '@svc/kit/files/read-up-to.ts';
 import { isNetworkError, networkReason } from '@svc/kit/net/network-reason.ts';
 import { FrameReader } from '@svc/protocol/frame-reader.ts';
 import { isJsonObject } from '@svc/protocol/json-object.ts';
 import { parseJsonText } from '@svc/protocol/json-text.ts';
 import { headerOf, redirectWords, shownText } from './http-words.ts';
+import { KeptDigits } from './kept-digits.ts';
 import { lostError, messagesIn } from './meant-messages.ts';
 import type { ProtocolSdk, ServerTransport } from './server-connection.ts';
 
@@ -76,7 +77,7 @@ export class HttpTransport implements ServerTransport {
   readonly #closing = new AbortController();
   /** Requests that have no answer yet: their methods, and what ends their streams. */
   readonly #asked = new Map<Sdk.RequestId, { readonly method: string; readonly abort: AbortController }>();
-  readonly #digits = new WeakMap<object, Digits>();
+  readonly #digits = new KeptDigits();
   #sessionId: string | null = null;
   #version: string | null = null;
   #hasGreeted = false;
@@ -111,7 +112,7 @@ export class HttpTransport implements ServerTransport {
   }
 
   keepDigits(args: object, digits: Digits): void {
-    this.#digits.set(args, digits);
+    this.#digits.keep(args, digits);
   }
 
   setProtocolVersion(version: string): void {
@@ -183,7 +184,7 @@ export class HttpTransport implements ServerTransport {
         ...this.#target(),
         method: 'POST',
         headers: this.#headersFor(message),
-        body: this.#textOf(message),
+        body: this.#digits.textOf(message),
         signal: abort.signal,
       } as const;
       const response = await this.#post(post);
@@ -215,14 +216,6 @@ export class HttpTransport implements ServerTransport {
       ...(isModern ? { 'mcp-method': message.method } : {}),
       ...(isModern && message.method === 'tools/call' && typeof name === 'string' ? { 'mcp-name': name } : {}),
     };
-  }
-
-  #textOf(message: Sdk.JSONRPCMessage): string {
-    const args = 'params' in message ? message.params?.['arguments'] : undefined;
-    const digits = typeof args === 'object' && args !== null ? this.#digits.get(args) : undefined;
-    if (digits === undefined) return JSON.stringify(message);
-    const places = Object.entries(digits).map(([pointer, text]) => [`/params/arguments${pointer}`, text]);
-    return withDigits(message, Object.fromEntries(places) as Digits);
   }
 
   async #post(post: Post, redirects = 0): Promise<IncomingMessage> {

@@ -4,8 +4,9 @@ import type * as Sdk from '@modelcontextprotocol/client';
 import { endProcess, OutputTail, type OutputLine, readLines } from '@svc/sandbox/launched-process.ts';
 import type { HiddenIn, LaunchEnd, LaunchedProcess } from '@svc/sandbox/launcher.ts';
 import { quoted } from '@svc/kit/diagnostics/printable.ts';
-import { type Digits, withDigits } from '@svc/kit/exact-json.ts';
+import type { Digits } from '@svc/kit/exact-json.ts';
 import { parseJsonText } from '@svc/protocol/json-text.ts';
+import { KeptDigits } from './kept-digits.ts';
 import { messagesIn } from './meant-messages.ts';
 import type { ServerTransport } from './server-connection.ts';
 
@@ -50,7 +51,7 @@ export class LaunchedTransport implements ServerTransport {
   readonly #stderr = new OutputTail(stderrTailBytes);
   /** Ids of requests that have no answer yet, each with its method. */
   readonly #asked = new Map<Sdk.RequestId, string>();
-  readonly #digits = new WeakMap<object, Digits>();
+  readonly #digits = new KeptDigits();
   #followed: Promise<void> | null = null;
   #fault: string | null = null;
   #isClosed = false;
@@ -112,20 +113,12 @@ export class LaunchedTransport implements ServerTransport {
       this.#asked.set(message.id, message.method);
     } else this.#forgetCanceled(message);
     // If the server does not read any more, the end of its process or a time limit shows it.
-    if (stdin?.writable === true) stdin.write(`${this.#textOf(message)}\n`);
+    if (stdin?.writable === true) stdin.write(`${this.#digits.textOf(message)}\n`);
     return Promise.resolve();
   }
 
   keepDigits(args: object, digits: Digits): void {
-    this.#digits.set(args, digits);
-  }
-
-  #textOf(message: Sdk.JSONRPCMessage): string {
-    const args = 'params' in message ? message.params?.['arguments'] : undefined;
-    const digits = typeof args === 'object' && args !== null ? this.#digits.get(args) : undefined;
-    if (digits === undefined) return JSON.stringify(message);
-    const places = Object.entries(digits).map(([pointer, text]) => [`/params/arguments${pointer}`, text]);
-    return withDigits(message, Object.fromEntries(places) as Digits);
+    this.#digits.keep(args, digits);
   }
 
   /** Closes the input of the server, and ends a server that does not end by that. Settles when it is over. */
