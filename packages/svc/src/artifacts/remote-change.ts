@@ -11,7 +11,8 @@ import { shortened } from '@svc/kit/diagnostics/printable.ts';
 import { parseJson } from '@svc/protocol/json-object.ts';
 import { canonicalJson, type PinnedTool, pinChange, pinnedTools } from '@svc/session/tools/mcp/pinned-tools.ts';
 import { say } from '@svc/terminal/screen/shown.ts';
-import { type AskedServer, askServer, remoteSource } from '../command/remote-source.ts';
+import { type AskedServer, askServer, sourceOf } from '../command/remote-source.ts';
+import { freeName } from '../run/first-minute/named-servers.ts';
 import type { OpenedProject, PlannedChange } from './opened-project.ts';
 
 /** About so many characters are a token of a model. */
@@ -40,7 +41,7 @@ export async function planAdd(from: string, authEnv: string | null, opened: Open
   showTools(asked, opened);
   const { version } = asked;
   const edit = { kind: 'add', row: { name, version, from, ...(auth === undefined ? {} : { auth }) } } as const;
-  return planned({ name, version, from, auth, before: null, edit }, opened);
+  return planned({ name, from, auth, before: null, asked, edit });
 }
 
 /** `svc update`: asks the servers of these entries. One that lists the same tools as before has no change. */
@@ -57,7 +58,7 @@ export async function planUpdates(
       continue;
     }
     showDifference(name, await acceptedTools({ name, version: before }, opened), { asked, opened });
-    plan.push(planned({ name, version, from, auth, before, edit: { kind: 'change', name, version } }, opened));
+    plan.push(planned({ name, from, auth, before, asked, edit: { kind: 'change', name, version } }));
   }
   return plan;
 }
@@ -69,22 +70,23 @@ function askingOf({ request }: OpenedProject): {
   return { manifestDir: request.manifestDir, networkAllow: request.networkAllow ?? [] };
 }
 
-interface Planned extends Pick<ArtifactEntry, 'name' | 'version' | 'auth'> {
+interface Planned extends Pick<ArtifactEntry, 'name' | 'auth'> {
   readonly from: string;
   readonly before: string | null;
+  readonly asked: AskedServer;
   readonly edit: PlannedChange['expectedEdit'];
 }
 
-function planned({ name, version, from, auth, before, edit }: Planned, opened: OpenedProject): PlannedChange {
-  const source = remoteSource(from, { ...askingOf(opened), auth }, opened.choice);
+/** What the server was just asked is what comes: it is not asked again. */
+function planned({ name, from, auth, before, asked, edit }: Planned): PlannedChange {
   return {
     name,
     before,
-    after: version,
+    after: asked.version,
     range: null,
     candidate: null,
-    wanted: { name, version, from, auth },
-    source,
+    wanted: { name, version: asked.version, from, auth },
+    source: sourceOf(from, async () => asked),
     expectedEdit: edit,
     edit: () => edit,
   };
@@ -101,9 +103,7 @@ function nameOf(hostname: string, taken: ReadonlySet<string>): string {
     .replaceAll(/[^a-z0-9-]+/g, '-')
     .replaceAll(/^-+|-+$/g, '')
     .slice(0, 40);
-  const name = plain === '' ? 'server' : plain;
-  if (!taken.has(name)) return name;
-  for (let number = 2; ; number += 1) if (!taken.has(`${name}-${number}`)) return `${name}-${number}`;
+  return freeName(plain, taken);
 }
 
 /** The tools of a version that is on this machine; null where it is not. */
@@ -138,16 +138,15 @@ function showDifference(
   const { stderr } = opened.context;
   const { change } = pinChange(accepted, asked.tools);
   stderr.write(say`${name} lists other tools: ${change ?? 'in another form'}\n`);
-  const [before, now] = [
-    new Map(accepted.map((tool) => [tool.name, tool])),
-    new Map(asked.tools.map((tool) => [tool.name, tool])),
-  ];
+  const now = new Map(asked.tools.map((tool) => [tool.name, tool]));
   for (const tool of accepted) {
     const other = now.get(tool.name);
-    if (other === undefined || canonicalJson(other) !== canonicalJson(tool)) stderr.write(say`- ${lineOf(tool)}\n`);
-    if (other !== undefined && canonicalJson(other) !== canonicalJson(tool)) stderr.write(say`+ ${lineOf(other)}\n`);
+    now.delete(tool.name);
+    if (other !== undefined && canonicalJson(other) === canonicalJson(tool)) continue;
+    stderr.write(say`- ${lineOf(tool)}\n`);
+    if (other !== undefined) stderr.write(say`+ ${lineOf(other)}\n`);
   }
-  for (const tool of asked.tools) if (!before.has(tool.name)) stderr.write(say`+ ${lineOf(tool)}\n`);
+  for (const tool of now.values()) stderr.write(say`+ ${lineOf(tool)}\n`);
 }
 
 /** Its name, its arguments and the beginning of what it says of itself, as text of a stranger. */

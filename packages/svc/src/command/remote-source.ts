@@ -57,13 +57,18 @@ function silent(url: URL, reason: string): Diagnostic {
   });
 }
 
-/** A source of one artifact: the tools that a server lists now, under the version that names them. */
+/** A source of one artifact: the tools that the server of `from` lists now, under the version that names them. */
 export function remoteSource(from: string, asking: AskingServer, choice: RegistryChoice): ArtifactSource {
+  return sourceOf(from, async (name) => await askServer(from, { ...asking, name }, choice));
+}
+
+/** The same of what `ask` answers for an artifact of a name. */
+export function sourceOf(from: string, ask: (name: string) => Promise<AskedServer>): ArtifactSource {
   const name = `the MCP server ${from.slice('mcp+'.length)}`;
   return {
     name,
     fetch: async (ref) => {
-      const asked = await askServer(from, { ...asking, name: ref.name }, choice);
+      const asked = await ask(ref.name);
       if (asked.version !== ref.version) throw listsOthers(ref, { name, asked });
       const files = archiveOf(ref, asked);
       const sha256 = await hashOfArchive(files);

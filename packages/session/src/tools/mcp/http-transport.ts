@@ -159,7 +159,7 @@ export class HttpTransport implements ServerTransport {
     const signal = AbortSignal.timeout(farewellMs);
     try {
       const response = await this.#post({
-        ...this.#target(),
+        url: this.#settings.url,
         method: 'DELETE',
         headers: this.#headersFor(null),
         body: '',
@@ -171,17 +171,13 @@ export class HttpTransport implements ServerTransport {
     }
   }
 
-  #target(): Pick<Post, 'url'> {
-    return { url: this.#settings.url };
-  }
-
   /** The answer of the server, whose status is that of a success. */
   async #exchange(message: Sdk.JSONRPCMessage, abort: AbortController): Promise<IncomingMessage> {
     const onClosing = (): void => abort.abort();
     this.#closing.signal.addEventListener('abort', onClosing, { once: true });
     try {
       const post = {
-        ...this.#target(),
+        url: this.#settings.url,
         method: 'POST',
         headers: this.#headersFor(message),
         body: this.#digits.textOf(message),
@@ -336,7 +332,7 @@ export class HttpTransport implements ServerTransport {
     const { sdk } = this.#settings;
     const headers = { ...this.#headersFor(null), accept: 'text/event-stream', 'last-event-id': lastId };
     try {
-      return await this.#post({ ...this.#target(), method: 'GET', headers, body: '', signal });
+      return await this.#post({ url: this.#settings.url, method: 'GET', headers, body: '', signal });
     } catch (error) {
       if (error instanceof sdk.SdkHttpError || isNetworkError(error)) return null;
       throw error;

@@ -15,7 +15,7 @@ export function headerOf(response: IncomingMessage, name: string): string | null
 export function redirectWords(location: string, url: URL): string {
   const target = URL.canParse(location, url.href) ? new URL(location, url) : null;
   const where =
-    target === null ? 'an address that is none' : printable(shortened(`${target.origin}${target.pathname}`, maxShown));
+    target === null ? 'what is no address' : printable(shortened(`${target.origin}${target.pathname}`, maxShown));
   return `sends the client on to ${where}, where nothing was sent; name that address if it is meant`;
 }
 

@@ -46,7 +46,12 @@ export function serverName(words: readonly string[], taken: ReadonlySet<string>)
     .replaceAll(/^(?:mcp-)?(?:server-)?|(?:-mcp)?(?:-server)?$/g, '')
     .replaceAll(/^-+|-+$/g, '')
     .slice(0, 40);
-  const name = plain === '' ? 'server' : plain;
+  return freeName(plain, taken);
+}
+
+/** A name that is not taken, with a number where it has to be; `server` for an empty one. */
+export function freeName(wanted: string, taken: ReadonlySet<string>): string {
+  const name = wanted === '' ? 'server' : wanted;
   if (!taken.has(name)) return name;
   for (let number = 2; ; number += 1) if (!taken.has(`${name}-${number}`)) return `${name}-${number}`;
 }
