@@ -1,8 +1,8 @@
-import { execFileSync } from 'node:child_process';
-import { readdirSync, readFileSync } from 'node:fs';
+import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, describe, expect, it } from 'vitest';
 
+import { chatEnvironment, killRunning, stopped } from '../support/chat-terminal.ts';
 import { FirstMinute } from '../support/first-minute.ts';
 import { hasPseudoTerminals, TerminalProcess } from '../support/terminal-process.ts';
 import { says } from '@svc/testing/fake-reply.ts';
@@ -20,16 +20,9 @@ async function chatting(
   const minute = new FirstMinute({ ceiling: 'sealed' });
   cleanups.push(async () => await minute.dispose());
   await minute.plays(...replies.map((text) => says(text)));
-  const { OLLAMA_HOST: host = '', SVC_MODEL: model = '' } = minute.environment({});
-  const env = { OLLAMA_HOST: host, SVC_MODEL: model, SVC_CONTAINMENT_CEILING: 'sealed' };
+  const env = chatEnvironment(minute);
   const chat = new TerminalProcess(minute.workspace, ['chat', ...flags], { columns: 120, env });
-  cleanups.push(() => {
-    const folder = join(minute.home, '.svc', 'running');
-    for (const name of readdirSync(folder).filter((each) => each.endsWith('.json'))) {
-      const { pid } = JSON.parse(readFileSync(join(folder, name), 'utf8')) as { pid: number };
-      execFileSync('kill', ['-9', String(pid)], { stdio: 'ignore' });
-    }
-  });
+  cleanups.push(() => killRunning(minute.home));
   cleanups.push(() => chat.child.kill('SIGKILL'));
   await chat.shows(/^>$/);
   return { minute, chat };
@@ -39,13 +32,6 @@ async function chatting(
 async function ended(chat: TerminalProcess, count: number): Promise<void> {
   const ends = (): number => chat.terminal.rows.filter((row) => /^(?:- done|\u2717 failed)/.test(row)).length;
   await expect.poll(ends, { timeout: 60_000 }).toBe(count);
-}
-
-async function stopped(chat: TerminalProcess): Promise<number | null> {
-  chat.type('\u0004');
-  await chat.shows(/k keep it running/);
-  chat.type('s');
-  return await chat.ended;
 }
 
 interface Asked {
@@ -90,9 +76,8 @@ describe.skipIf(!hasPseudoTerminals())('a chat without a manifest (skipped witho
     chat.type('first\r');
     await ended(chat, 1);
     expect(await stopped(chat)).toBe(0);
-    const { OLLAMA_HOST: host = '', SVC_MODEL: model = '' } = minute.environment({});
+    const env = chatEnvironment(minute);
     await minute.model?.close();
-    const env = { OLLAMA_HOST: host, SVC_MODEL: model, SVC_CONTAINMENT_CEILING: 'sealed' };
     const again = new TerminalProcess(minute.workspace, ['--continue'], { columns: 120, env });
     cleanups.push(() => again.child.kill('SIGKILL'));
     await again.shows(/^>$/);

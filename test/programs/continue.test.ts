@@ -1,10 +1,11 @@
 import { execFileSync } from 'node:child_process';
-import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, describe, expect, it } from 'vitest';
 
 import { useCapsules } from '../support/capsule-folders.ts';
 import { says as scripted, script } from '../support/scripted-turns.ts';
+import { chatEnvironment, killRunning, stopped } from '../support/chat-terminal.ts';
 import { FirstMinute } from '../support/first-minute.ts';
 import { svc, SvcProcess } from '../support/svc-process.ts';
 import { hasPseudoTerminals, TerminalProcess, type TerminalOptions } from '../support/terminal-process.ts';
@@ -18,14 +19,6 @@ afterEach(async () => {
   for (const cleanup of cleanups.splice(0).toReversed()) await cleanup();
 });
 
-function killRunning(home: string): void {
-  const folder = join(home, '.svc', 'running');
-  for (const name of readdirSync(folder).filter((each) => each.endsWith('.json'))) {
-    const { pid } = JSON.parse(readFileSync(join(folder, name), 'utf8')) as { pid: number };
-    execFileSync('kill', ['-9', String(pid)], { stdio: 'ignore' });
-  }
-}
-
 function terminal(workspace: Workspace, args: readonly string[], options?: TerminalOptions): TerminalProcess {
   const running = new TerminalProcess(workspace, args, { columns: 120, ...options });
   cleanups.push(() => killRunning(workspace.home));
@@ -37,18 +30,6 @@ async function firstMinute(): Promise<FirstMinute> {
   const minute = new FirstMinute({ ceiling: 'sealed' });
   cleanups.push(async () => await minute.dispose());
   return minute;
-}
-
-function environmentOf(minute: FirstMinute): Readonly<Record<string, string>> {
-  const { OLLAMA_HOST: host = '', SVC_MODEL: model = '' } = minute.environment({});
-  return { OLLAMA_HOST: host, SVC_MODEL: model, SVC_CONTAINMENT_CEILING: 'sealed' };
-}
-
-async function stopped(chat: TerminalProcess): Promise<number | null> {
-  chat.type('\u0004');
-  await chat.shows(/k keep it running/);
-  chat.type('s');
-  return await chat.ended;
 }
 
 /** What the model was asked last, without the system prompt. */
@@ -141,7 +122,7 @@ describe.skipIf(!hasPseudoTerminals())('on a terminal (skipped without python3)'
     const minute = await firstMinute();
     await minute.plays(says('One.'), says('Two.'), says('Three.'));
     await minute.svc(['-p', 'first']);
-    const chat = terminal(minute.workspace, ['--continue', 'and then?'], { env: environmentOf(minute) });
+    const chat = terminal(minute.workspace, ['--continue', 'and then?'], { env: chatEnvironment(minute) });
     await chat.shows(/^\u2502 Two\.$/);
     // A message that waits is shown twice.
     const ended = (): number => chat.terminal.rows.filter((row) => row.startsWith('- done')).length;
@@ -164,7 +145,7 @@ describe.skipIf(!hasPseudoTerminals())('on a terminal (skipped without python3)'
     await minute.plays(says('One.'), says('Two.'), says('Three.'));
     await minute.svc(['-p', 'first']);
     await minute.svc(['-p', 'second']);
-    const list = terminal(minute.workspace, ['sessions'], { env: environmentOf(minute) });
+    const list = terminal(minute.workspace, ['sessions'], { env: chatEnvironment(minute) });
     await list.shows(/^> ….* second$/);
     list.type('\u001B[B');
     await list.shows(/^> ….* first$/);
@@ -186,7 +167,7 @@ describe.skipIf(!hasPseudoTerminals())('on a terminal (skipped without python3)'
       const minute = await firstMinute();
       await minute.plays(says('One.'));
       await minute.svc(['-p', 'first']);
-      const list = terminal(minute.workspace, ['sessions'], { env: environmentOf(minute) });
+      const list = terminal(minute.workspace, ['sessions'], { env: chatEnvironment(minute) });
       await list.shows(/Enter goes on with it/);
       list.type(key);
       expect(await list.ended).toBe(0);

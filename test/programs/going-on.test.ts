@@ -1,4 +1,3 @@
-import { execFileSync } from 'node:child_process';
 import { appendFileSync, readdirSync, readFileSync, renameSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, describe, expect, it } from 'vitest';
@@ -6,6 +5,7 @@ import { afterEach, describe, expect, it } from 'vitest';
 import { useCapsules } from '../support/capsule-folders.ts';
 import { calls as makesCalls, runs, says as scripted, script } from '../support/scripted-turns.ts';
 import { chainedLines, recordsOf } from '../support/forged-journal.ts';
+import { chatEnvironment, killRunning, runningIn, stopped } from '../support/chat-terminal.ts';
 import { FirstMinute } from '../support/first-minute.ts';
 import { svc } from '../support/svc-process.ts';
 import { hasPseudoTerminals, TerminalProcess, type TerminalOptions } from '../support/terminal-process.ts';
@@ -20,33 +20,11 @@ afterEach(async () => {
   for (const cleanup of cleanups.splice(0).toReversed()) await cleanup();
 });
 
-interface Running {
-  readonly pid: number;
-  readonly session_id: string;
-  readonly workdir: string;
-  readonly project_folder?: string;
-}
-
-function runningIn(home: string): readonly Running[] {
-  const folder = join(home, '.svc', 'running');
-  const names = readdirSync(folder).filter((name) => name.endsWith('.json'));
-  return names.map((name) => JSON.parse(readFileSync(join(folder, name), 'utf8')) as Running);
-}
-
 function terminal(workspace: Workspace, args: readonly string[], options?: TerminalOptions): TerminalProcess {
   const running = new TerminalProcess(workspace, args, { columns: 120, ...options });
-  cleanups.push(() => {
-    for (const { pid } of runningIn(workspace.home)) execFileSync('kill', ['-9', String(pid)], { stdio: 'ignore' });
-  });
+  cleanups.push(() => killRunning(workspace.home));
   cleanups.push(() => running.child.kill('SIGKILL'));
   return running;
-}
-
-async function stopped(chat: TerminalProcess): Promise<number | null> {
-  chat.type('\u0004');
-  await chat.shows(/k keep it running/);
-  chat.type('s');
-  return await chat.ended;
 }
 
 interface Asked {
@@ -74,11 +52,6 @@ async function firstMinute(): Promise<FirstMinute> {
   return minute;
 }
 
-function environmentOf(minute: FirstMinute): Readonly<Record<string, string>> {
-  const { OLLAMA_HOST: host = '', SVC_MODEL: model = '' } = minute.environment({});
-  return { OLLAMA_HOST: host, SVC_MODEL: model, SVC_CONTAINMENT_CEILING: 'sealed' };
-}
-
 describe.skipIf(skipped)('svc --continue (skipped without python3)', () => {
   it('goes on with the last task of the folder: its transcript above the prompt, its conversation before the next message', async () => {
     const minute = await firstMinute();
@@ -88,7 +61,7 @@ describe.skipIf(skipped)('svc --continue (skipped without python3)', () => {
     const [first = ''] = minute.sessions;
     const asked = minute.model?.requests.length ?? 0;
     // Another model is set now, and the one of the session is asked.
-    const env = { ...environmentOf(minute), SVC_MODEL: 'ollama/another' };
+    const env = { ...chatEnvironment(minute), SVC_MODEL: 'ollama/another' };
     const chat = terminal(minute.workspace, ['--continue'], { env });
     await chat.shows(/^>$/);
     const rows = [...chat.terminal.rows];
@@ -144,14 +117,14 @@ describe.skipIf(skipped)('svc --continue (skipped without python3)', () => {
     // The task has no other program that would wait.
     const two = calls('sh', { command: 'kill -STOP $$' });
     await minute.plays(calls('sh', { command: 'echo one' }), two, says('I go on.'));
-    const running = terminal(minute.workspace, ['do both'], { env: environmentOf(minute) });
+    const running = terminal(minute.workspace, ['do both'], { env: chatEnvironment(minute) });
     await running.shows(/kill -STOP/);
     // The call is shown a moment before it is recorded.
     await expect.poll(() => minute.ofSession('journal.jsonl'), { timeout: 60_000 }).toContain('/m2/t1"');
     for (const { pid } of runningIn(minute.home)) process.kill(pid, 'SIGKILL');
     await running.ended;
     const [id = ''] = minute.sessions;
-    const chat = terminal(minute.workspace, ['chat', id.slice(-4)], { env: environmentOf(minute) });
+    const chat = terminal(minute.workspace, ['chat', id.slice(-4)], { env: chatEnvironment(minute) });
     await chat.shows(/^- the task has no end$/);
     chat.type('go on\r');
     await chat.shows(/^\u2502 I go on\.$/);
@@ -170,12 +143,12 @@ describe.skipIf(skipped)('svc --continue (skipped without python3)', () => {
   it('joins the last session while it runs, and says if there is none', async () => {
     const minute = await firstMinute();
     await minute.plays(says('One.'));
-    const none = terminal(minute.workspace, ['--continue'], { env: environmentOf(minute) });
+    const none = terminal(minute.workspace, ['--continue'], { env: chatEnvironment(minute) });
     expect(await none.ended).toBe(1);
     expect(none.terminal.rows.join('')).toMatch(/error\[E-RUN-070\]: no session of .* is recorded/);
-    const chat = terminal(minute.workspace, ['chat'], { env: environmentOf(minute) });
+    const chat = terminal(minute.workspace, ['chat'], { env: chatEnvironment(minute) });
     await chat.shows(/^>$/);
-    const joined = terminal(minute.workspace, ['--continue'], { env: environmentOf(minute) });
+    const joined = terminal(minute.workspace, ['--continue'], { env: chatEnvironment(minute) });
     await joined.shows(/^>$/);
     chat.type('hello\r');
     await joined.shows(/^> hello$/);
@@ -193,7 +166,7 @@ describe.skipIf(skipped)('svc --continue (skipped without python3)', () => {
     await minute.svc(['-p', 'second']);
     const second = minute.sessions.find((id) => id !== meta) ?? '';
     const refused = async (args: readonly string[], cwd = minute.folder): Promise<string> => {
-      const chat = terminal(minute.workspace, args, { env: environmentOf(minute), cwd, columns: 400 });
+      const chat = terminal(minute.workspace, args, { env: chatEnvironment(minute), cwd, columns: 400 });
       expect(await chat.ended).toBe(1);
       return chat.terminal.rows.join('\n');
     };
@@ -213,13 +186,13 @@ describe.skipIf(skipped)('svc --continue (skipped without python3)', () => {
     await minute.plays(says('One.'));
     await minute.svc(['--write', '--allow', 'node', '--net', 'example.com', '-p', 'first']);
     const [id = ''] = minute.sessions;
-    const chat = terminal(minute.workspace, ['--continue'], { env: environmentOf(minute) });
+    const chat = terminal(minute.workspace, ['--continue'], { env: chatEnvironment(minute) });
     await chat.shows(/can be changed \u00B7 example\.com/);
     expect(await stopped(chat)).toBe(0);
     const journal = join(minute.home, '.svc', 'adhoc', '.svc', 'sessions', id, 'journal.jsonl');
     const text = readFileSync(journal, 'utf8').replace('"trusted":true', '"trusted":false');
     writeFileSync(journal, chainedLines(recordsOf(text)));
-    const distrusted = terminal(minute.workspace, ['chat', id], { env: environmentOf(minute) });
+    const distrusted = terminal(minute.workspace, ['chat', id], { env: chatEnvironment(minute) });
     await distrusted.shows(/read only \u00B7 no network/);
     expect(distrusted.terminal.rows.join(' ')).toContain('W-RUN-072');
     expect(await stopped(distrusted)).toBe(0);

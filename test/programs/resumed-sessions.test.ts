@@ -1,9 +1,9 @@
-import { execFileSync } from 'node:child_process';
-import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, describe, expect, it } from 'vitest';
 
 import { useCapsules } from '../support/capsule-folders.ts';
+import { chatEnvironment, killRunning, stopped } from '../support/chat-terminal.ts';
 import { FirstMinute } from '../support/first-minute.ts';
 import { chainedLines, recordsOf } from '../support/forged-journal.ts';
 import { hookCapsule } from '../support/hook-capsule.ts';
@@ -22,22 +22,9 @@ afterEach(async () => {
 
 function terminal(workspace: Workspace, args: readonly string[], options?: TerminalOptions): TerminalProcess {
   const running = new TerminalProcess(workspace, args, { columns: 120, ...options });
-  cleanups.push(() => {
-    const folder = join(workspace.home, '.svc', 'running');
-    for (const name of readdirSync(folder).filter((each) => each.endsWith('.json'))) {
-      const { pid } = JSON.parse(readFileSync(join(folder, name), 'utf8')) as { pid: number };
-      execFileSync('kill', ['-9', String(pid)], { stdio: 'ignore' });
-    }
-  });
+  cleanups.push(() => killRunning(workspace.home));
   cleanups.push(() => running.child.kill('SIGKILL'));
   return running;
-}
-
-async function stopped(chat: TerminalProcess): Promise<number | null> {
-  chat.type('\u0004');
-  await chat.shows(/k keep it running/);
-  chat.type('s');
-  return await chat.ended;
 }
 
 async function firstMinute(): Promise<{
@@ -48,8 +35,7 @@ async function firstMinute(): Promise<{
   cleanups.push(async () => await minute.dispose());
   await minute.plays(says('One.'));
   expect(await minute.svc(['-p', 'first'])).toMatchObject({ code: 0 });
-  const { OLLAMA_HOST: host = '', SVC_MODEL: model = '' } = minute.environment({});
-  return { minute, env: { OLLAMA_HOST: host, SVC_MODEL: model, SVC_CONTAINMENT_CEILING: 'sealed' } };
+  return { minute, env: chatEnvironment(minute) };
 }
 
 describe.skipIf(!hasPseudoTerminals())('a session that is gone on with (skipped without python3)', () => {

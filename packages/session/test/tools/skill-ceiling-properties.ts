@@ -13,8 +13,20 @@ import { call, callables, commands, dispatched, judged, list, permitsOf, stack, 
 const place = { root: '.skills/x/', scripts: { 'scripts/a.py': 'python3' } };
 const among = fc.subarray([...callables]);
 
-function used(given: readonly string[] | null, name = 's'): SkillInUse {
+type Words = readonly string[] | null;
+
+function used(given: Words, name = 's'): SkillInUse {
   return { name, permits: permitsOf(given) ?? null };
+}
+
+/** What a call comes to beside these skills, and beside one more. */
+async function withOneMore(
+  lists: readonly Words[],
+  more: Words,
+  made: Parameters<typeof dispatched>[1],
+): Promise<readonly [Awaited<ReturnType<typeof dispatched>>, Awaited<ReturnType<typeof dispatched>>]> {
+  const [before, after] = [lists, [...lists, more]].map((each) => each.map((words) => permitsOf(words)));
+  return [await dispatched(before ?? [], made), await dispatched(after ?? [], made)];
 }
 
 /** The properties of the lists of skills, each over so many cases; those of calls go through the dispatch of a session. */
@@ -28,14 +40,7 @@ export function holdsOverCases(numRuns: number): void {
     expect(
       await counterexample(
         fc.asyncProperty(stack, list, call, async (lists, more, made) => {
-          const before = await dispatched(
-            lists.map((each) => permitsOf(each)),
-            made,
-          );
-          const after = await dispatched(
-            [...lists, more].map((each) => permitsOf(each)),
-            made,
-          );
+          const [before, after] = await withOneMore(lists, more, made);
           return !after.ran || before.ran;
         }),
       ),
@@ -97,14 +102,7 @@ export function holdsOverCases(numRuns: number): void {
     expect(
       await counterexample(
         fc.asyncProperty(stack, list, call, async (lists, more, made) => {
-          const before = await dispatched(
-            lists.map((each) => permitsOf(each)),
-            made,
-          );
-          const after = await dispatched(
-            [...lists, more].map((each) => permitsOf(each)),
-            made,
-          );
+          const [before, after] = await withOneMore(lists, more, made);
           if (!after.ran) return true;
           const without = new Set(after.narrowed?.without);
           const isSubset = (before.narrowed?.without ?? []).every((name) => without.has(name));
