@@ -1,6 +1,6 @@
 // @ts-check
 // Measures capsules against those of Murmur that do the same: the same model, the same tasks, in turn.
-import { closedPerSecond } from './support/close-load.mjs';
+import { closedPerProcessorSecond } from './support/close-load.mjs';
 import { startCapsule } from './support/capsule.mjs';
 import { postBytes } from './support/dialects.mjs';
 import { firstTasks } from './support/first-tasks.mjs';
@@ -41,8 +41,8 @@ export const murmurRows = [
   ofFirstTasks('murmur-memory-after-tools', 1.2, 'MB', withTools, { count: 1, calls: [echo, bash] }),
   ofFirstTasks('murmur-first-tasks-50', 2, 'ms', waiting, { count: many, calls: [] }),
   ofFirstTasks('murmur-first-tasks-50-memory', 0.6, 'MB', waiting, { count: many, calls: [] }),
-  row('murmur-tasks-get', { unit: '/s', capsule: waiting, goal: { atLeast: 0.8 } }, openQuestions, (each) =>
-    each.perSecond(),
+  row('murmur-tasks-get', { unit: '/s CPU', capsule: waiting, goal: { atLeast: 0.8 } }, openQuestions, (each) =>
+    each.perProcessorSecond(),
   ),
 ];
 
@@ -131,7 +131,7 @@ async function openQuestions(create) {
   const headers = [...Object.entries(dialect.headers).map(([name, value]) => `${name}: ${value}`), 'Connection: close'];
   const request = postBytes({ host: `127.0.0.1:${port}`, headers }, requestBody);
   return {
-    perSecond: () => closedPerSecond({ port, connections: 64, requests: 6000, request }),
+    perProcessorSecond: () => closedPerProcessorSecond(capsule.pid, { port, connections: 64, requests: 6000, request }),
     async close() {
       await capsule.stop();
       model.close();
