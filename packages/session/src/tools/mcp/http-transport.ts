@@ -12,9 +12,10 @@ import { isNetworkError, networkReason } from '@svc/kit/net/network-reason.ts';
 import { FrameReader } from '@svc/protocol/frame-reader.ts';
 import { isJsonObject } from '@svc/protocol/json-object.ts';
 import { parseJsonText } from '@svc/protocol/json-text.ts';
-import { headerOf, redirectWords, shownText } from './http-words.ts';
+import { headerOf, redirectWords, shownText, waitMsOf } from './http-words.ts';
 import { KeptDigits } from './kept-digits.ts';
 import { lostError, messagesIn } from './meant-messages.ts';
+import { RequestSlots } from './request-slots.ts';
 import type { ProtocolSdk, ServerTransport } from './server-connection.ts';
 
 /** The bytes of an answer, or of all that comes with it in one stream. */
@@ -26,10 +27,12 @@ const maxUnasked = 10_000;
 const maxRefusalBytes = 64 * 1024;
 const maxRedirects = 3;
 const largestHead = 32 * 1024;
+/** Requests to one server at a time. */
+const maxAtOnce = 8;
+const maxRepeated = 2;
 /** The wait before a stream is asked for again, within these bounds of what the server says. */
 const [leastRetryMs, usualRetryMs, mostRetryMs] = [100, 1000, 30_000];
 const maxResumed = 1000;
-/** The wait for an answer to the end of a session. */
 const farewellMs = 2000;
 
 const sessionHeader = 'mcp-session-id';
@@ -77,6 +80,7 @@ export class HttpTransport implements ServerTransport {
   readonly #closing = new AbortController();
   /** Requests that have no answer yet: their methods, and what ends their streams. */
   readonly #asked = new Map<Sdk.RequestId, { readonly method: string; readonly abort: AbortController }>();
+  readonly #slots = new RequestSlots(maxAtOnce);
   readonly #digits = new KeptDigits();
   #sessionId: string | null = null;
   #version: string | null = null;
@@ -127,8 +131,9 @@ export class HttpTransport implements ServerTransport {
   /** Settles when the server has the message, and of a request when its answer has begun; the answer comes by `onmessage`. */
   async send(message: Sdk.JSONRPCMessage, options: Sdk.TransportSendOptions = {}): Promise<void> {
     if (!('method' in message && 'id' in message)) {
-      (await this.#exchange(message, new AbortController())).resume();
+      // Before anything is waited for: a place that comes free goes to a call that is still wanted.
       this.#endCanceled(message);
+      (await this.#exchange(message, new AbortController())).resume();
       return;
     }
     const abort = new AbortController();
@@ -136,10 +141,15 @@ export class HttpTransport implements ServerTransport {
     options.requestSignal?.addEventListener('abort', onAbort, { once: true });
     if (options.requestSignal?.aborted === true) onAbort();
     this.#asked.set(message.id, { method: message.method, abort });
+    let release = (): void => {};
     try {
+      release = await this.#slots.take(abort.signal);
       const response = await this.#exchange(message, abort);
-      void this.#read(response, message.id).catch((error: unknown) => this.#lose(message.id, error));
+      void this.#read(response, message.id)
+        .catch((error: unknown) => this.#lose(message.id, error))
+        .finally(release);
     } catch (error) {
+      release();
       this.#asked.delete(message.id);
       throw error;
     }
@@ -214,7 +224,8 @@ export class HttpTransport implements ServerTransport {
     };
   }
 
-  async #post(post: Post, redirects = 0): Promise<IncomingMessage> {
+  /** Nothing but what was refused as asked too often, and so not carried out, is sent again. */
+  async #post(post: Post, redirects = 0, repeated = 0): Promise<IncomingMessage> {
     const { url, method, headers, body, signal } = post;
     const options: RequestOptions = {
       method,
@@ -233,8 +244,14 @@ export class HttpTransport implements ServerTransport {
       const target = URL.canParse(location, url.href) ? new URL(location, url) : null;
       if (target !== null && target.origin === url.origin && redirects < maxRedirects) {
         response.destroy();
-        return await this.#post({ ...post, url: target }, redirects + 1);
+        return await this.#post({ ...post, url: target }, redirects + 1, repeated);
       }
+    }
+    const waitMs = repeated < maxRepeated ? waitMsOf(response) : null;
+    if (waitMs !== null) {
+      response.destroy();
+      await after(waitMs, undefined, { signal });
+      return await this.#post(post, redirects, repeated + 1);
     }
     throw await this.#refused(response, url);
   }

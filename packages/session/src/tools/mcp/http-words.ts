@@ -3,8 +3,11 @@
 import type { IncomingMessage } from 'node:http';
 
 import { printable, shortened } from '@svc/kit/diagnostics/printable.ts';
+import { retryAfterMs } from '@svc/kit/net/retry-after.ts';
 
 const maxShown = 300;
+/** The wait where a server that was asked too often names none, and the longest that it may want. */
+const [usualWaitMs, mostWaitMs] = [1000, 30_000];
 
 /** A header of an answer; null without it. */
 export function headerOf(response: IncomingMessage, name: string): string | null {
@@ -22,4 +25,10 @@ export function redirectWords(location: string, url: URL): string {
 /** The beginning of a text of a server, as a message repeats it. */
 export function shownText(text: string): string {
   return printable(shortened(text.trim(), maxShown));
+}
+
+/** How long a server that was asked too often wants to be left alone; null for any other answer, and where that is long. */
+export function waitMsOf({ statusCode, headers }: IncomingMessage): number | null {
+  const waitMs = statusCode === 429 ? (retryAfterMs(headers) ?? usualWaitMs) : null;
+  return waitMs !== null && waitMs <= mostWaitMs ? waitMs : null;
 }

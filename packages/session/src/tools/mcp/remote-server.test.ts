@@ -161,6 +161,66 @@ describe.each([
     expect(other.seen).toEqual([]);
   });
 
+  it('gets a call twice more while it answers that it is asked too often', async () => {
+    const remote = await started(isModern);
+    let refusals = 2;
+    remote.ways.instead = (_request, response, method) => {
+      if (method !== 'tools/call' || refusals === 0) return false;
+      refusals -= 1;
+      response.writeHead(429, { 'retry-after': '0', 'content-type': 'text/plain' }).end('slow down');
+      return true;
+    };
+    const { call } = clientOf(remote);
+    expect(await call('echo', { text: 'hi' })).toEqual(passed('hi'));
+    refusals = 5;
+    expect(await call('echo', { text: 'ho' })).toMatchObject({
+      status: 'failed',
+      content: 'the server of notes answered with status 429: slow down',
+    });
+    expect(refusals).toBe(2);
+  });
+
+  it('gets a call once when it wants to be left alone for long', async () => {
+    const remote = await started(isModern);
+    remote.ways.instead = (_request, response, method) => {
+      if (method === 'tools/call') response.writeHead(429, { 'retry-after': '31' }).end();
+      return method === 'tools/call';
+    };
+    expect(await clientOf(remote).call('echo', { text: 'hi' })).toMatchObject({
+      content: 'the server of notes answered with status 429',
+    });
+    expect(remote.methods.filter((method) => method === 'tools/call')).toHaveLength(1);
+  });
+
+  it('gets eight calls at once and each further one when another has ended', async () => {
+    const remote = await started(isModern);
+    const { call } = clientOf(remote);
+    expect(await call('echo', { text: 'hi' })).toEqual(passed('hi'));
+    const held: (() => void)[] = [];
+    remote.ways.instead = (_request, response, method) => {
+      if (method !== 'tools/call') return false;
+      held.push(() => void response.writeHead(500).end());
+      return true;
+    };
+    const leaving = new AbortController();
+    const asked = Array.from({ length: 8 }, async () => await call('echo', { text: 'x' }));
+    await expect.poll(() => held.length, { timeout: 10_000 }).toBe(8);
+    const left = call('echo', { text: 'left' }, leaving.signal);
+    const last = call('echo', { text: 'last' });
+    // What was sent before these has arrived with them.
+    for (const _again of [1, 2, 3]) await (await fetch(remote.url)).text();
+    expect(held).toHaveLength(8);
+    leaving.abort(new Error('canceled'));
+    await expect(left).rejects.toThrow('canceled');
+    held[0]?.();
+    await expect.poll(() => held.length, { timeout: 10_000 }).toBe(9);
+    for (const end of held.slice(1)) end();
+    await Promise.all([...asked, last]);
+    const bodies = remote.seen.filter(({ method }) => method === 'tools/call').map(({ body }) => body);
+    expect(bodies.filter((body) => body.includes('"left"'))).toEqual([]);
+    expect(bodies.filter((body) => body.includes('"last"'))).toHaveLength(1);
+  });
+
   it('may send its client to another path of its own', async () => {
     const remote = await started(isModern);
     remote.ways.instead = (request, response) => {

@@ -7,6 +7,7 @@ import { Secret } from '@svc/kit/diagnostics/secret.ts';
 import type { HttpAnswer, HttpClient } from '@svc/kit/net/http-client.ts';
 import { bodyOf, type HttpMethod, type OutgoingBody } from '@svc/kit/net/request-run.ts';
 import { redirectTarget, type RedirectSource } from '@svc/kit/net/redirect-rule.ts';
+import { retryAfterMs } from '@svc/kit/net/retry-after.ts';
 import { asJsonObject, parseJson } from '@svc/protocol/json-object.ts';
 import {
   bundleType,
@@ -330,10 +331,9 @@ function listedIn(bytes: Buffer | undefined): readonly Descriptor[] | null {
 }
 
 /** How long a registry that was asked too often wants to be left alone; null where it does not say, or where that is long. */
-function waitMsOf({ status, headers: { 'retry-after': after = '', date = '' } }: HttpAnswer): number | null {
-  if (status !== 429) return null;
-  const waitMs = /^\d{1,9}$/.test(after) ? Number(after) * 1000 : Date.parse(after) - Date.parse(date);
-  return waitMs >= 0 && waitMs <= maxWaitMs ? waitMs : null;
+function waitMsOf({ status, headers }: HttpAnswer): number | null {
+  const waitMs = status === 429 ? retryAfterMs(headers) : null;
+  return waitMs !== null && waitMs <= maxWaitMs ? waitMs : null;
 }
 
 function mediaTypeOf({ headers }: HttpAnswer): string {
