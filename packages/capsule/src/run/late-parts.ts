@@ -4,6 +4,7 @@ import type { SessionDirectories } from '@svc/record/sessions/session-directorie
 import type { Approvals } from '@svc/session/approvals/approvals.ts';
 import type { OpenSessionRequest } from '../launch/open-session-request.ts';
 import { asksForTelemetry } from '../launch/telemetry-variables.ts';
+import type { LaterCommands } from '../stage/later-commands.ts';
 import type { SessionPeerFiles } from '../stage/stage-peer-files.ts';
 import type { KeptThreads } from './conversation-place.ts';
 import type { OpenedApprovals } from './session-approvals.ts';
@@ -47,6 +48,12 @@ export async function delegationsOf(
   });
 }
 
+/** Returns null where no command is granted while the session runs. */
+export async function laterCommandsOf({ request }: OpenSessionRequest): Promise<LaterCommands | null> {
+  if (request.adhoc?.widening === undefined) return null;
+  return new (await import('../stage/later-commands.ts')).LaterCommands();
+}
+
 /** Returns null for a session that starts each task from nothing, which loads nothing for conversations. */
 export async function conversationsOf(
   open: OpenSessionRequest,
@@ -56,12 +63,12 @@ export async function conversationsOf(
   return await (await import('./conversation-place.ts')).openConversations(open, places);
 }
 
-/** Returns null for a session whose manifest has no `approvals`. */
+/** Returns null for a session whose manifest has no `approvals`, and that is granted nothing while it runs. */
 export async function approvalsOf(
   open: OpenSessionRequest,
   session: Omit<OpenedApprovals, 'settings'>,
 ): Promise<Approvals | null> {
-  const settings = open.launch.loaded.manifest.approvals;
-  if (settings === undefined) return null;
+  const settings = open.launch.loaded.manifest.approvals ?? null;
+  if (settings === null && session.later === null) return null;
   return (await import('./session-approvals.ts')).openApprovals(open, { ...session, settings });
 }

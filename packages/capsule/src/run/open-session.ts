@@ -29,6 +29,7 @@ import type { Inventory } from '@svc/session/tools/inventory.ts';
 import { LateGrantUsage } from '../stage/late-grant-usage.ts';
 import type { OpenSessionRequest } from '../launch/open-session-request.ts';
 import { sourceOfFirst } from '../launch/initial-task.ts';
+import type { LaterCommands } from '../stage/later-commands.ts';
 import type { SessionPeerFiles } from '../stage/stage-peer-files.ts';
 import { keptWhere } from '../stage/session-setup.ts';
 import { stageSession, type StagedSession } from '../stage/stage.ts';
@@ -40,7 +41,14 @@ import { holdExportRoots, resourcesOf } from './exported-files.ts';
 import type { SessionDelegations } from './session-delegations.ts';
 import { openSessionJournal, type SessionJournal } from './session-journal.ts';
 import { importMode, sessionSettings } from './session-settings.ts';
-import { approvalsOf, conversationsOf, delegationsOf, openTelemetry, peerFilesOf } from './late-parts.ts';
+import {
+  approvalsOf,
+  conversationsOf,
+  delegationsOf,
+  laterCommandsOf,
+  openTelemetry,
+  peerFilesOf,
+} from './late-parts.ts';
 import { openRecord, type SessionEnd, type SessionRecord, trappedBy } from './session-record.ts';
 import type { SessionTelemetry } from './telemetry/session-telemetry.ts';
 import { claimWorkdir, type WorkdirFiles } from './workdir-files.ts';
@@ -103,6 +111,7 @@ export async function openSession(asked: OpenSessionRequest): Promise<OpenSessio
     const journal = openSessionJournal(launch.capture, systemClock);
     const { recorder } = journal;
     const delegating = await delegationsOf(open, directories);
+    const later = await laterCommandsOf(open);
     const grantUsage = new LateGrantUsage(systemClock);
     closing.push(() => grantUsage.close());
     const staged = await stageSession({
@@ -119,6 +128,7 @@ export async function openSession(asked: OpenSessionRequest): Promise<OpenSessio
       recorder,
       onWarning: open.onWarning,
       imports: importMode(launch),
+      later,
       grantUsage,
     });
     closing.push(() => staged.close());
@@ -141,6 +151,7 @@ export async function openSession(asked: OpenSessionRequest): Promise<OpenSessio
         journal,
         recorded,
         staged,
+        later,
         grantUsage,
         delegating,
         peerFiles,
@@ -163,6 +174,8 @@ interface StagedParts {
   readonly journal: SessionJournal;
   readonly recorded: SessionRecord;
   readonly staged: StagedSession;
+  /** Is null where no command is granted while the session runs. */
+  readonly later: LaterCommands | null;
   readonly grantUsage: LateGrantUsage;
   /** It is null for a session that may not delegate. */
   readonly delegating: SessionDelegations | null;
@@ -188,7 +201,8 @@ async function ready(open: OpenSessionRequest, parts: StagedParts): Promise<Omit
   };
   const spend = new SpendMeter(launch.loaded.manifest.inference.max_session_tokens ?? null);
   const hooks = staged.hooks.length === 0 ? noHooks : await hooksOf(open, { ...parts, spend });
-  const approvals = await approvalsOf(open, { recorder, directory: directories.session, onClose: parts.onClose });
+  const { later, onClose } = parts;
+  const approvals = await approvalsOf(open, { recorder, directory: directories.session, later, onClose });
   const session = buildSession(open, { ...parts, spend, hooks, approvals });
   const onLost = (lost: Diagnostic): void => session.trap(lost);
   parts.logs.observe(() => {

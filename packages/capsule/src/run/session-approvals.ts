@@ -1,16 +1,20 @@
-/** Opens the approvals of a session whose manifest has some. */
+/** Opens the approvals of a session whose manifest has some, or whose person may grant it more. */
 
 import type { Approvals as ApprovalSettings } from '@svc/artifacts/manifest/approvals.ts';
 import { recordRedaction } from '@svc/kit/diagnostics/handle-id.ts';
 import { systemClock } from '@svc/kit/system-clock.ts';
 import { openApprovalLog } from '@svc/record/sessions/approval-log.ts';
-import { Approvals } from '@svc/session/approvals/approvals.ts';
+import { Approvals, type Widening } from '@svc/session/approvals/approvals.ts';
 import type { Recorder } from '@svc/session/recorder/recorder.ts';
 import type { OpenSessionRequest } from '../launch/open-session-request.ts';
+import type { LaterCommands } from '../stage/later-commands.ts';
 
 /** What the approvals of a session are opened with. */
 export interface OpenedApprovals {
-  readonly settings: ApprovalSettings;
+  /** Is null for a manifest without `approvals`. */
+  readonly settings: ApprovalSettings | null;
+  /** Is null where nothing is granted while the session runs. */
+  readonly later: LaterCommands | null;
   readonly recorder: Recorder;
   /** The directory of the session. */
   readonly directory: string;
@@ -19,9 +23,10 @@ export interface OpenedApprovals {
 
 export function openApprovals(
   open: OpenSessionRequest,
-  { settings, recorder, directory, onClose }: OpenedApprovals,
+  { settings: declared, later, recorder, directory, onClose }: OpenedApprovals,
 ): Approvals {
   const { loaded, redactor } = open.launch;
+  const settings = declared ?? allAllowed;
   const log = openApprovalLog(directory);
   onClose(() => log.close());
   return new Approvals({
@@ -32,7 +37,26 @@ export function openApprovals(
     unattended: async () => await whyUnattended(settings, open),
     capsule: loaded.manifest.name,
     redact: recordRedaction(redactor),
+    ...wideningOf(open, later),
   });
+}
+
+/** Every call runs that the session was granted; only what it was not granted is asked about. */
+const allAllowed: ApprovalSettings = { default: 'allow', opaque: 'ask', timeout: 600, answer: ['terminal'], rules: [] };
+
+/** Nobody is asked who is not at the terminal. */
+function wideningOf({ request }: OpenSessionRequest, later: LaterCommands | null): { readonly widening?: Widening } {
+  const widening = request.adhoc?.widening;
+  if (widening === undefined || later === null) return {};
+  return {
+    widening: {
+      wanted: (call) => (request.askedAt?.() === 'terminal' ? widening.wanted(call) : null),
+      decided: (wanted, option) => {
+        if (option !== null) later.grant(wanted.name, option);
+        widening.decided(wanted, option);
+      },
+    },
+  };
 }
 
 /** Why nobody would see a question, or could answer it; null where somebody may. */

@@ -17,6 +17,7 @@ import { shellDeclaration } from '@svc/session/tools/shell-command.ts';
 import type { BackgroundCommands, BackgroundSettings } from '@svc/session/tools/background/background-commands.ts';
 import type { PreparedLaunch } from '../launch/prepare.ts';
 import type { RunRequest } from '../launch/running-capsule.ts';
+import type { LaterCommands } from './later-commands.ts';
 import type { SessionComponents } from './session-components.ts';
 import type { SessionServers } from './session-servers.ts';
 import type { EffectiveGrants } from '@svc/artifacts/grants/effective-grants.ts';
@@ -41,6 +42,8 @@ export interface StageParts {
   /** It is null for a session that may not delegate. */
   readonly delegations: Delegations | null;
   readonly driver: RunRequest['driver'];
+  /** Is null where no command is granted while the session runs. */
+  readonly later: LaterCommands | null;
   readonly onWarning: (warning: Diagnostic) => void;
 }
 

@@ -20,6 +20,7 @@ import { recordedCapsuleSteps, recordedDriver, recordedTool } from '@svc/session
 import type { CutBefore } from '@svc/session/tools/captured-output.ts';
 import { createSkillTool } from '@svc/session/tools/skill-tool.ts';
 import { createWasmTool } from '@svc/session/tools/wasm-tool.ts';
+import type { Launcher } from '@svc/sandbox/launcher.ts';
 import { toolchainVariables } from '@svc/sandbox/toolchain-variables.ts';
 import { commandSubject } from '@svc/artifacts/grants/host-bindings.ts';
 import type { PreparedLaunch } from '../launch/prepare.ts';
@@ -55,6 +56,8 @@ interface StageRequest {
   readonly onWarning: (warning: Diagnostic) => void;
   /** Whether what components are answered is recorded. */
   readonly imports: ImportMode;
+  /** As in `StageParts`; absent where it is null. */
+  readonly later?: StageParts['later'];
   /** Sees what tools and driver do with their grants. */
   readonly grantUsage: LateGrantUsage;
 }
@@ -77,7 +80,7 @@ export interface StagedSession {
 export async function stageSession(request: StageRequest): Promise<StagedSession> {
   const { launch, sessionId, directories, logs, host, home, cacheDir, delegations, stop, recorder, onWarning } =
     request;
-  const { imports, grantUsage, driver: own } = request;
+  const { imports, grantUsage, driver: own, later = null } = request;
   const { containment, hold, env, project, network } = launch;
   const skills = await openSkills(launch, directories);
   const keys = await sessionKeys(launch);
@@ -139,6 +142,7 @@ export async function stageSession(request: StageRequest): Promise<StagedSession
     skills,
     delegations,
     driver: own,
+    later,
     recorder,
     onWarning,
   };
@@ -304,15 +308,23 @@ async function wasmTool(artifact: InstalledArtifact, { launch, components, skill
 }
 
 async function shellTools(parts: StageParts): Promise<readonly Tool[]> {
-  const { launch, directories, logs, processes, background } = parts;
+  const { launch, directories, logs, processes, background, later } = parts;
   const { shellAllow, envAllow } = launch.grants;
   if (shellAllow.length === 0) return [];
   const { createShellTools } = await import('@svc/session/tools/shell-tool.ts');
   const grants = processes.heldTo(capsuleProcesses(launch), commandSubject);
   const { achieved } = launch.scope.containment;
-  const env = { ...toolchainVariables(grants, directories.workdir, achieved), ...processes.environment(envAllow) };
+  const variables = processes.environment(envAllow);
+  const env = { ...toolchainVariables(grants, directories.workdir, achieved), ...variables };
+  const launcher = processes.launcher(grants);
+  const widened = (names: readonly string[]): Launcher => {
+    const more = { ...grants, commands: [...shellAllow, ...names] };
+    const set = { ...toolchainVariables(more, directories.workdir, achieved), ...variables };
+    const held = processes.launcher(more);
+    return { launch: async (asked) => await held.launch({ ...asked, env: set }) };
+  };
   return createShellTools(shellAllow, {
-    launcher: processes.launcher(grants),
+    launcher: later === null ? launcher : later.launcher(launcher, widened),
     env,
     explainHidden: async (said, hides) => {
       const { hiddenPaths, hiddenSurroundings } = await import('./hidden-paths.ts');

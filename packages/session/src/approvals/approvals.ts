@@ -3,13 +3,19 @@
 import type { Approvals as ApprovalSettings } from '@svc/artifacts/manifest/approvals.ts';
 import { BoundedMap } from '@svc/kit/bounded-map.ts';
 import type { Clock } from '@svc/kit/clock.ts';
-import type { ApprovalAnswer, AskedApproval, OpenApproval, SettledApproval } from '@svc/protocol/approval.ts';
+import type {
+  ApprovalAnswer,
+  ApprovalOption,
+  AskedApproval,
+  OpenApproval,
+  SettledApproval,
+} from '@svc/protocol/approval.ts';
 import type { Question, QuestionName } from '@svc/protocol/question.ts';
 import type { ApprovalLog } from '@svc/record/sessions/approval-log.ts';
 import type { Recorder } from '../recorder/recorder.ts';
 import { type Task, TaskCanceled, type ApprovalEnd } from '../task/task.ts';
-import type { CallVerdict, CheckedCall } from '../tools/tool.ts';
-import { type AskedEffect, askedEffect } from './asked-effect.ts';
+import type { CallVerdict, CheckedCall, DispatchedCall } from '../tools/tool.ts';
+import { type AskedEffect, askedEffect, type WantedCommand, wantedEffect } from './asked-effect.ts';
 import { CallRules, type CallRuling } from './call-rules.ts';
 
 export interface ApprovalsDeps {
@@ -22,6 +28,16 @@ export interface ApprovalsDeps {
   /** The name of the capsule that asks. */
   readonly capsule: string;
   readonly redact: (text: string) => string;
+  /** Absent where nothing is granted while the session runs. */
+  readonly widening?: Widening;
+}
+
+/** Grants commands while a session runs. */
+export interface Widening {
+  /** What the call wanted and a person may grant now; null where that is nothing, or nobody is there. */
+  readonly wanted: (call: DispatchedCall) => WantedCommand | null;
+  /** A person has granted it to the next command or to all of the session, or with null refused it. */
+  readonly decided: (wanted: WantedCommand, option: ApprovalOption | null) => void;
 }
 
 /** Puts the question and waits. Rejects as `requestInput` does. */
@@ -34,6 +50,14 @@ export type AskApproval = (
 export interface HeldCall {
   readonly task: Task;
   readonly call: CheckedCall;
+  readonly ask: AskApproval;
+}
+
+/** A call that has ended. */
+export interface EndedCall {
+  readonly task: Task;
+  readonly call: DispatchedCall;
+  readonly place: string;
   readonly ask: AskApproval;
 }
 
@@ -50,6 +74,11 @@ export type AnswerResult =
 /** What a recording keeps of a call that does not just run. */
 interface Ruled extends CallRuling {
   readonly isRemembered: boolean;
+}
+
+/** What a person is asked about. */
+interface AskedAbout extends Pick<CallRuling, 'rule' | 'isOpaque'> {
+  readonly effect: AskedEffect;
 }
 
 interface Waiting {
@@ -95,7 +124,28 @@ export class Approvals {
     const why = await recorder.settle(`${call.place}/answerers`, unattended);
     if (why !== null) return denied(`a person has to approve this call (${ruled.rule}), and ${why}`);
     task.signal.throwIfAborted();
-    return await this.#asked({ task, call, ask }, ruled);
+    return await this.#asked({ task, place: call.place, ask }, { ...ruled, effect: this.#effectOf(call, ruled) });
+  }
+
+  /**
+   * Asks whether a command that a call was refused is granted from now on, and returns words for the model; null where nobody is asked. A grant is on
+   * the disk before it counts. Rejects as `judge` does.
+   */
+  async widen({ task, call, place, ask }: EndedCall): Promise<string | null> {
+    const { recorder, widening } = this.#deps;
+    const wanted = recorder.find(`${place}/wanted`, () => widening?.wanted(call) ?? null);
+    if (wanted === null) return null;
+    const effect = wantedEffect(wanted);
+    const about = { rule: 'what it was not granted', isOpaque: false, effect };
+    const verdict = await this.#asked({ task, place: `${place}/grant`, ask }, about);
+    if (verdict.kind === 'deny') {
+      widening?.decided(wanted, null);
+      return `[${wanted.name} stays refused: ${verdict.reason}]`;
+    }
+    const option = this.#remembered.get(effect.digest) === undefined ? 'once' : 'session';
+    widening?.decided(wanted, option);
+    const far = option === 'session' ? 'from now on' : 'for the next command alone';
+    return `[a person has granted ${wanted.name} ${far}: start it with sh]`;
   }
 
   /** Settles an approval; the first answer counts. Throws the Diagnostic of what cannot be written, and then nothing is settled. */
@@ -148,14 +198,16 @@ export class Approvals {
     return { ...ruling, isRemembered: id !== undefined };
   }
 
-  async #asked({ task, call, ask }: HeldCall, ruled: Ruled): Promise<CallVerdict> {
+  async #asked(
+    { task, place, ask }: Pick<EndedCall, 'task' | 'place' | 'ask'>,
+    about: AskedAbout,
+  ): Promise<CallVerdict> {
     const { settings } = this.#deps;
-    const effect = this.#effectOf(call, ruled);
     let asked: AskedApproval | null = null;
     const question = (name: QuestionName): Question => {
-      asked = this.#question(name, { ruled, effect, place: call.place });
+      asked = this.#question(name, about, place);
       this.#waiting = { task, question: name, asked };
-      return { ...name, prompt: promptOf(asked, effect), approval: asked };
+      return { ...name, prompt: promptOf(asked, about.effect), approval: asked };
     };
     try {
       const end = await ask(question, settings.timeout * 1000);
@@ -168,25 +220,22 @@ export class Approvals {
     }
   }
 
-  #question(
-    { taskId, waitId }: QuestionName,
-    { ruled, effect, place }: { readonly ruled: Ruled; readonly effect: AskedEffect; readonly place: string },
-  ): AskedApproval {
+  #question({ taskId, waitId }: QuestionName, { rule, isOpaque, effect }: AskedAbout, place: string): AskedApproval {
     const { recorder, clock, log, settings, capsule } = this.#deps;
     const id = `apr_${taskId.replace(/^tsk_/, '')}_${waitId}`;
-    const isRepeatable = effect.isWhole && !ruled.isOpaque;
+    const isRepeatable = effect.isWhole && !isOpaque;
     const found = recorder.find(`${place}/asked`, () => {
       const at = clock.now();
       const { digest } = effect;
       const expiresAtMs = at + settings.timeout * 1000;
-      log.write({ k: 'asked', at, id, digest, rule: ruled.rule, effect: effect.effect, expires_at: expiresAtMs });
+      log.write({ k: 'asked', at, id, digest, rule, effect: effect.effect, expires_at: expiresAtMs });
       return { digest, expiresAtMs, effect: effect.effect };
     });
     return {
       id,
       ...(found ?? { digest: '', expiresAtMs: 0, effect: {} }),
       capsule: [capsule],
-      rule: ruled.rule,
+      rule,
       options: isRepeatable ? ['once', 'session'] : ['once'],
     };
   }
@@ -244,6 +293,7 @@ function denied(reason: string): Extract<CallVerdict, { kind: 'deny' }> {
 }
 
 /** Plain text in one line. The summary holds no character that could pass for svc's own words behind it. */
-function promptOf({ id }: AskedApproval, { summary }: AskedEffect): string {
+function promptOf({ id }: AskedApproval, { summary, effect }: AskedEffect): string {
+  if (effect['kind'] === 'grant') return `grant this command? ${summary} - a message does not`;
   return `approve this call? ${summary} - svc approve ${id} answers; a message does not`;
 }

@@ -56,6 +56,20 @@ export function askedEffect(
   };
 }
 
+/** A program that a session was not granted and that one of its calls wanted. */
+export interface WantedCommand {
+  readonly name: string;
+  /** Where it lies. */
+  readonly program: string;
+}
+
+/** What is asked about such a program: no call has these keys, so no answer to a call is one to this. */
+export function wantedEffect({ name, program }: WantedCommand): AskedEffect {
+  const effect = { kind: 'grant', command: name, program };
+  const digest = `sha256:${sha256Hex(JSON.stringify(sorted(effect)))}`;
+  return { effect, isWhole: true, digest, summary: cut(inertJson([name, program])) };
+}
+
 /** JSON in printable ASCII: whatever could change how the rest is read stands as `\u{…}`. */
 export function inertJson(value: unknown): string {
   return JSON.stringify(value).replaceAll(

@@ -13,6 +13,7 @@ import {
   judgeResponse,
   type ToolCallBlock,
 } from '../model/driver.ts';
+import type { EndedCall } from '../approvals/approvals.ts';
 import type { Inventory } from '../tools/inventory.ts';
 import type { CountedOutcome, SessionActivity } from '../task/activity.ts';
 import type { Recorder } from '../recorder/recorder.ts';
@@ -48,6 +49,8 @@ export interface AgentLoopDeps {
   readonly requestInput: (prompt: string) => Promise<InputAnswer>;
   /** Is null if every call runs that hooks let pass. */
   readonly approve: ((call: CheckedCall) => Promise<CallVerdict>) | null;
+  /** Has a person judge a command that the call was refused, and resolves to words for the model; is null where nobody is asked. */
+  readonly widen: ((ended: Pick<EndedCall, 'call' | 'place'>) => Promise<string | null>) | null;
   readonly hooks: SessionHooks;
   /** The task at hand, as its hooks see it. */
   readonly hooked: HookedTask;
@@ -267,7 +270,7 @@ class AgentLoop {
   }
 
   async #dispatch(turn: number, block: ToolCallBlock): Promise<ToolAnswer> {
-    const { activity, recorder, hooks, hooked, inventory, requestInput, approve } = this.#deps;
+    const { activity, recorder, hooks, hooked, inventory, requestInput, approve, widen } = this.#deps;
     const { task } = this.#attempt;
     this.#attempt.throwIfCanceled();
     activity.emit({ kind: 'call-started', task, turn, call: block });
@@ -285,7 +288,7 @@ class AgentLoop {
       }
     };
     const stopMeasuring = this.#measureMeanwhile();
-    const dispatched = await inventory
+    const done = await inventory
       .dispatch(block, {
         taskId: task.id,
         place,
@@ -317,6 +320,8 @@ class AgentLoop {
     lines.throwIfFailed();
     const step = recorder.stepOf(place);
     const { input, digits } = block;
+    const told = (await widen?.({ call: done, place })) ?? null;
+    const dispatched = told === null ? done : { ...done, content: `${done.content}\n${told}` };
     activity.emit({ kind: 'call-ended', task, turn, input, digits, call: dispatched, step });
     lines.settle();
     lines.throwIfFailed();

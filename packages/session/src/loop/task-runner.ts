@@ -22,7 +22,10 @@ import {
   type TaskState,
 } from '../task/task.ts';
 
-export interface TaskRunnerDeps extends Omit<AgentLoopDeps, 'requestInput' | 'approve' | 'hooked' | 'turnsUsed'> {
+export interface TaskRunnerDeps extends Omit<
+  AgentLoopDeps,
+  'requestInput' | 'approve' | 'widen' | 'hooked' | 'turnsUsed'
+> {
   /** Is null for a session whose manifest has no `approvals`. */
   readonly approvals: Approvals | null;
   /** It is null where every task starts from nothing (`lifecycle.conversation: stateless`). */
@@ -251,6 +254,7 @@ class AttemptRun {
           timeoutMs: this.#deps.inputTimeoutMs ?? defaultWaitMs(this.#task),
         }),
       approve: approvals === null ? null : (call) => approvals.judge({ task, call, ask }),
+      widen: approvals === null ? null : (ended) => approvals.widen({ ...ended, task, ask }),
     });
     this.#attempt.throwIfCanceled();
     return result;

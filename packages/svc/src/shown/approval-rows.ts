@@ -11,6 +11,10 @@ const maxRow = 400;
 
 /** What would happen first, the question last. All of it is printable ASCII, as JSON. */
 export function approvalRows({ id, effect, rule, capsule }: AskedApproval): Shown {
+  if (effect['kind'] === 'grant') {
+    const program = cut(inertJson(effect['program']));
+    return say`? the task wants a command that it was not granted:\n  ${program}, with any arguments, held to all else that the task was granted`;
+  }
   const rows = rowsOf(effect);
   const left = rows.length - maxRows;
   const more = left > 0 ? [say`  ... ${left} more; svc approve ${id} --json has all`] : [];
@@ -31,7 +35,8 @@ export function approvalTitle({ effect }: AskedApproval): string {
 }
 
 /** The line in which it is answered. */
-export function approvalPrompt({ options }: AskedApproval): string {
+export function approvalPrompt({ options, effect }: AskedApproval): string {
+  if (effect['kind'] === 'grant') return 'grant it? y for the next command, s in this session, n no > ';
   return options.includes('session') ? 'run it? y once, s in this session, n no > ' : 'run it? y once, n no > ';
 }
 

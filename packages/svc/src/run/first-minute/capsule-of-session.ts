@@ -9,6 +9,7 @@ import type { CapsuleManifest } from '@svc/artifacts/manifest/schema.ts';
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import { isBeneath, realPath } from '@svc/kit/files/resolve-beneath.ts';
 import { readFileUpTo } from '@svc/kit/files/read-up-to.ts';
+import { approvalFile, grantedCommands } from '@svc/record/sessions/approval-log.ts';
 import { openOwn } from '@svc/record/journal/line-file.ts';
 import {
   folderOfSession,
@@ -26,6 +27,7 @@ import { providers } from './providers.ts';
 import { keptManifest } from './task-companion.ts';
 
 const largestManifest = 256 * 1024;
+const largestApprovals = 64 * 1024 * 1024;
 
 export interface CapsuleOfSession {
   /** The text of `svc.yaml`. */
@@ -42,7 +44,7 @@ export function capsuleOfSession(
 ): CapsuleOfSession {
   const sessions = folderOfSession(context, { manifest: './svc.yaml' }, wanted);
   const id = locateSession(sessions, wanted);
-  const text = keptText(sessions, id);
+  const { text, granted } = kept(sessions, id);
   const { manifest } = loadCapsuleManifest({ file: keptManifest, text, env: {}, purpose: 'inspect' });
   const path = pathOf(folderOf(sessions, id), directory);
   const comment = [
@@ -56,7 +58,10 @@ export function capsuleOfSession(
         ? ['It works in a folder that is named: svc run --project <dir> --task "<task>"']
         : ['It works in a folder of its own repository, where this file lies: svc run --task "<task>"']),
   ];
-  return { text: capsuleText(name, comment, partsOf(manifest, keyVariableIn(text), path)), path };
+  return {
+    text: capsuleText(name, comment, withCommands(granted, partsOf(manifest, keyVariableIn(text), path))),
+    path,
+  };
 }
 
 function folderOf(sessions: string, id: string): string | null {
@@ -74,12 +79,13 @@ function pathOf(folder: string | null, directory: string): string | null {
   return isBeneath(around, folder) ? relative(around, folder) || '.' : null;
 }
 
-function keptText(folder: string, id: string): string {
+/** The manifest of a task, and the commands that a person has granted to all of its session since. */
+function kept(folder: string, id: string): { readonly text: string; readonly granted: readonly string[] } {
   const directory = holdSession(folder, id);
   const fd = openOwn(directory, keptManifest, thisUser());
   try {
     const text = fd === null ? undefined : readFileUpTo(fd, largestManifest)?.toString('utf8');
-    if (text !== undefined) return text;
+    if (text !== undefined) return { text, granted: grantedCommands(approvalsIn(directory)) };
     if (isUnstarted(directory)) throw neverStarted(id);
   } finally {
     if (fd !== null) closeSync(fd);
@@ -88,6 +94,23 @@ function keptText(folder: string, id: string): string {
   throw new Diagnostic('E-RUN-096', `${id} was not a task without a manifest, and keeps none of its own`, {
     hint: 'svc new capsule <name> --from takes a session of svc "<task>"; the manifest of any other is where it was run',
   });
+}
+
+function approvalsIn(directory: Parameters<typeof openOwn>[0]): string {
+  const fd = openOwn(directory, approvalFile, thisUser());
+  if (fd === null) return '';
+  try {
+    return readFileUpTo(fd, largestApprovals)?.toString('utf8') ?? '';
+  } finally {
+    closeSync(fd);
+  }
+}
+
+function withCommands(
+  granted: readonly string[],
+  { grants, ...parts }: Parameters<typeof capsuleText>[2],
+): Parameters<typeof capsuleText>[2] {
+  return { ...parts, grants: { ...grants, commands: [...new Set([...grants.commands, ...granted])] } };
 }
 
 function partsOf(

@@ -122,6 +122,7 @@ export async function openTask(
     contextTokens: flags.context ?? (flags.isChat === true ? knownContext(model) : null),
   });
   const refused = new RefusedThings({ grants, searchPath: env['PATH'] ?? '', folder });
+  const { widening } = refused;
   return {
     // A folder that is only looked at must not choose what is read of it: no `.env`.
     request: {
@@ -129,6 +130,7 @@ export async function openTask(
         text,
         root,
         project,
+        ...(widening === null || flags.isChat === true || !context.stderr.isTerminal ? {} : { widening }),
         warnings: [...absentVariables(grants, env), ...(git?.warnings ?? [])],
       },
       ...(git === null ? {} : { env: { ...env, ...git.identity } }),

@@ -8,7 +8,11 @@ import { parseDestination } from '@svc/kit/net/network-destination.ts';
 import { isBeneath } from '@svc/kit/files/resolve-beneath.ts';
 import { unlessErrno } from '@svc/kit/files/unless-refused.ts';
 import { findProgram } from '@svc/sandbox/find-program.ts';
+import type { ApprovalOption } from '@svc/protocol/approval.ts';
+import type { Widening } from '@svc/session/approvals/approvals.ts';
+import type { WantedCommand } from '@svc/session/approvals/asked-effect.ts';
 import type { Activity } from '@svc/session/task/activity.ts';
+import type { DispatchedCall } from '@svc/session/tools/tool.ts';
 import { joined, say, type Shown } from '@svc/terminal/screen/shown.ts';
 import type { RefusedThing } from '../script/run-result.ts';
 import { editor, type TaskGrants } from './capsule-text.ts';
@@ -22,6 +26,8 @@ interface RefusalQuestion {
 }
 
 const maxThings = 20;
+/** A task asks for no more commands than that. */
+const maxAsked = 20;
 /** Limit for what a call was given and said. */
 const maxText = 16 * 1024;
 const largestLog = 1024 * 1024;
@@ -53,6 +59,9 @@ const address = /https?:\/\/([A-Za-z0-9][A-Za-z0-9.-]{0,252}(?::\d{1,5})?)/g;
 export class RefusedThings {
   readonly #question: RefusalQuestion;
   readonly #things = new Map<string, RefusedThing>();
+  /** Commands that a person was asked about: what was refused or granted for the session is not asked about again. */
+  readonly #settled = new Map<string, ApprovalOption | null>();
+  #asked = 0;
   #egressRead = 0;
 
   constructor(question: RefusalQuestion) {
@@ -61,6 +70,29 @@ export class RefusedThings {
 
   get all(): readonly RefusedThing[] {
     return [...this.#things.values()];
+  }
+
+  /** Grants what is found missing here, one command at a time; a shell has to be there that starts it. */
+  get widening(): Widening | null {
+    const { grants } = this.#question;
+    if (grants.floor === null || !grants.commands.includes('sh')) return null;
+    return {
+      wanted: (call) => this.#wanted(call),
+      decided: ({ name: command }, option) => {
+        if (option !== 'once') this.#settled.set(command, option);
+        if (option !== null) this.#things.delete(`command ${command}`);
+      },
+    };
+  }
+
+  #wanted(call: EndedCommand): WantedCommand | null {
+    const names = call.kind === 'unknown' ? [call.toolName] : call.kind === 'shell' ? unstartedIn(call) : [];
+    const command = names.find((each) => this.#isMissing(each) && !this.#settled.has(each));
+    if (command === undefined || this.#asked >= maxAsked) return null;
+    const found = findProgram(command, this.#question.searchPath);
+    if (found.kind !== 'found') return null;
+    this.#asked += 1;
+    return { name: command, program: found.path };
   }
 
   /** Looks at a call that has ended. */
@@ -75,8 +107,7 @@ export class RefusedThings {
     if (call.toolName === editor) return this.#masked(input);
     if (call.kind !== 'shell') return;
     const said = errorsOf(call.unfenced);
-    for (const pattern of unstarted)
-      for (const command of matches(pattern, said)) this.#command(command, hostsOf(command, asked));
+    for (const command of unstartedIn(call)) this.#command(command, hostsOf(command, asked));
     if (this.#meetsReadOnly(said)) this.#readOnly();
     if (this.#question.grants.keepsGit && gitKept.test(said))
       this.#add({ kind: 'write', what: '.git/hooks and .git/config', flag: '--write-git' });
@@ -133,12 +164,16 @@ export class RefusedThings {
 
   #command(command: string, hosts: readonly string[]): void {
     const { grants, searchPath } = this.#question;
-    if (!new RegExp(`^${name}$`).test(command) || grants.commands.includes(command)) return;
+    if (!this.#isMissing(command) || this.#settled.get(command) === 'session') return;
     if (findProgram(command, searchPath).kind !== 'found') return;
     if (grants.floor === null) return this.#add({ kind: 'command', what: command, flag: null });
     const missing = [...new Set(hosts)].filter((host) => !this.#isGranted(host));
     const net = missing.length === 0 ? '' : ` --net ${missing.slice(0, 4).join(',')}`;
     this.#add({ kind: 'command', what: command, flag: `--allow ${command}${net}` });
+  }
+
+  #isMissing(command: string): boolean {
+    return new RegExp(`^${name}$`).test(command) && !this.#question.grants.commands.includes(command);
   }
 
   #host(host: string): void {
@@ -177,6 +212,14 @@ const reasons = {
 function errorsOf(result: string): string {
   const at = result.lastIndexOf('\nstderr:');
   return at < 0 ? '' : result.slice(at, at + maxText);
+}
+
+type EndedCommand = Pick<DispatchedCall, 'kind' | 'toolName' | 'unfenced'>;
+
+/** The commands that were not found or could not be started. */
+function unstartedIn({ unfenced }: Pick<EndedCommand, 'unfenced'>): readonly string[] {
+  const said = errorsOf(unfenced);
+  return unstarted.flatMap((pattern) => matches(pattern, said));
 }
 
 /** The addresses that stand behind a command in a script, up to its next command. */

@@ -218,8 +218,10 @@ class ScriptRun implements RunObserver {
       this.#refused.push({ kind: 'call', what: activity.call.toolName, flag: null });
     if (activity.kind === 'call-judged' && activity.call.refusal?.rule.startsWith(rulesOfSkills) === true)
       this.#refused.push({ kind: 'call', what: activity.call.name, flag: null });
+    if (activity.kind !== 'question') return;
+    if (activity.question.approval !== undefined && this.#companion?.isAnswering === true) return;
     // Reported first, then ended: the listeners behind this one hear of the question too.
-    if (activity.kind === 'question') setImmediate(() => this.#end(unanswered(activity.question.prompt)));
+    setImmediate(() => this.#end(unanswered(activity.question.prompt)));
   }
 
   #count({ outcome, turn }: Extract<Activity, { kind: 'inference-ended' }>): void {
