@@ -176,6 +176,8 @@ describe('svc add', () => {
     ['style@^3.0.0', 'E-REG-028', 'has no version of style to choose for ^3.0.0'],
     ['style@10.x', 'E-REG-028', 'has no version of style to choose for 10.x'],
     ['ghost', 'E-REG-001', 'has no artifact ghost'],
+    ['stile', 'E-REG-001', 'has no artifact stile\nhint: did you mean style?\n'],
+    ['svc-tool-editr', 'E-REG-001', '\nhint: did you mean svc-tool-editor?\n'],
     ['style@latest', 'E-REG-004', 'the reserved artifact version latest is not allowed'],
     ['Style', 'E-ART-008', '"Style" does not name an artifact'],
     ['style@1..2', 'E-ART-008', '"style@1..2" does not name an artifact'],

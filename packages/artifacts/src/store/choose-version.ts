@@ -1,9 +1,11 @@
 /** Chooses a version of an artifact among those that a registry, or this machine, has. */
 
+import { didYouMean } from '@svc/kit/diagnostics/closest-name.ts';
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import type { PublishedVersion } from '@svc/protocol/version-states.ts';
+import { isArtifactName } from '../manifest/names.ts';
 import type { ArtifactSource, FetchedArchive } from './installed-artifact.ts';
-import { storedVersions } from './list-stored.ts';
+import { storedNames, storedVersions } from './list-stored.ts';
 import { localPlaces } from './store-places.ts';
 import type { StorePlaces } from './store-places.ts';
 import { allows, compareVersions, highest } from './version-ranges.ts';
@@ -76,13 +78,26 @@ export function listsNoVersions({ name: source }: ArtifactSource, name: string):
 
 const maxNamed = 5;
 
-/** `E-REG-028`, or `E-REG-001` for an artifact that is not there at all. */
+/** `E-REG-001` for an artifact that is not there at all, with the nearest name among those of this machine and of an index, where that can be read. */
+export async function noArtifact(
+  name: string,
+  { where }: Candidates,
+  places: StorePlaces,
+  index: () => Promise<readonly { readonly name: string }[]>,
+): Promise<Diagnostic> {
+  const here = localPlaces(places).flatMap(({ root }) => storedNames(root));
+  const published = await index().catch((error: unknown) => {
+    if (error instanceof Diagnostic) return [];
+    throw error;
+  });
+  const known = [...here, ...published.map((entry) => entry.name).filter((each) => isArtifactName(each))];
+  return new Diagnostic('E-REG-001', `${where} has no artifact ${name}`, {
+    hint: didYouMean(name, known) ?? 'check the name; svc search lists what there is',
+  });
+}
+
+/** `E-REG-028` */
 export function noVersion(name: string, range: string, { where, all }: Candidates, platform: string): Diagnostic {
-  if (all.length === 0) {
-    return new Diagnostic('E-REG-001', `${where} has no artifact ${name}`, {
-      hint: 'check the name; svc search lists what there is',
-    });
-  }
   const allowed = all.filter(({ version }) => allows(range, version));
   const unfit = allowed.map(({ version, listed }) => `${version} is ${whyNot(listed, platform)}`);
   const newest = all

@@ -46,7 +46,7 @@ function isThisMachine(hostname: string): boolean {
 }
 
 /** An address as the system spells it. */
-function bare(hostname: string): string {
+export function bare(hostname: string): string {
   return hostname.replaceAll(/^\[|\]$/g, '');
 }
 

@@ -1,13 +1,13 @@
 /** Sends one request and follows it to its end: its deadline, its progress, and why it failed. */
 
 import type { ClientRequest, IncomingMessage, RequestOptions } from 'node:http';
-import type { LookupFunction } from 'node:net';
+import { isIP, type LookupFunction } from 'node:net';
 
 import { Diagnostic } from '../diagnostics/diagnostic.ts';
 import type { Chunks } from '../files/replace-file.ts';
 import { isNetworkError, type NetworkFault, networkFault, networkReason } from './network-reason.ts';
 import { responseOf, startRequest } from './connections.ts';
-import { openTunnel, type Proxy } from './proxy.ts';
+import { bare, openTunnel, type Proxy } from './proxy.ts';
 
 /** How far a request had got. */
 interface Transfer {
@@ -156,6 +156,9 @@ interface Exchange {
   readonly onSent: (bytes: number) => void;
 }
 
+/** For a connection, from the look-up of its name on: a network that is not there is named soon. */
+const connectMs = 5000;
+
 /** A server that does not know `Expect` is sent the body after this time. */
 const goAheadMs = 1000;
 
@@ -183,7 +186,19 @@ async function openRequest({ url, proxy, signal, lookup }: Exchange, options: Re
     const socket = await openTunnel(url, proxy, signal);
     return startRequest(url, { ...options, createConnection: () => socket });
   }
-  return startRequest(url, { ...options, ...(lookup === undefined ? {} : { lookup }) });
+  const request = startRequest(url, { ...options, ...(lookup === undefined ? {} : { lookup }) });
+  limitConnecting(request, isIP(bare(url.hostname)) !== 0);
+  return request;
+}
+
+/** `ETIMEOUT` where no name server answers, `ETIMEDOUT` where the address does not. */
+function limitConnecting(request: ClientRequest, isAddress: boolean): void {
+  request.once('socket', (socket) => {
+    let code = isAddress ? 'ETIMEDOUT' : 'ETIMEOUT';
+    const timer = setTimeout(() => request.destroy(Object.assign(new Error(code), { code })), connectMs);
+    socket.once('lookup', () => (code = 'ETIMEDOUT'));
+    for (const event of ['connect', 'close'] as const) socket.once(event, () => clearTimeout(timer));
+  });
 }
 
 async function sendBody(request: ClientRequest, body: OutgoingBody, onSent: (bytes: number) => void): Promise<void> {

@@ -19,6 +19,7 @@ import {
   heldToList,
   listedBy,
   listsNoVersions,
+  noArtifact,
   noVersion,
   storedHere,
 } from '@svc/artifacts/store/choose-version.ts';
@@ -239,12 +240,19 @@ async function chosen(name: string, wanted: string | null, opened: OpenedProject
   switch (registry.kind) {
     case 'registry': {
       const listed = await listedBy(registry.client, name);
-      const found = choose(name, wanted, { candidates: listed, where: registry.client.name, platform });
+      const index = async (): Promise<readonly { readonly name: string }[]> => await registry.client.index();
+      const among = { candidates: listed, where: registry.client.name, platform, index };
+      const found = await choose(name, wanted, among, opened);
       judgeChosen(name, found.candidate, opened, registry.client.name);
       return { ...found, source: heldToList(registry.client, found.candidate) };
     }
     case 'local':
-      return choose(name, wanted, { candidates: storedHere(opened.request, name), where: 'this machine', platform });
+      return await choose(
+        name,
+        wanted,
+        { candidates: storedHere(opened.request, name), where: 'this machine', platform, index: async () => [] },
+        opened,
+      );
     case 'github':
     case 'oci':
       if (wanted !== null && isWhole(wanted)) return { candidate: { version: wanted, listed: null }, isExact: true };
@@ -257,10 +265,17 @@ interface Choosing {
   readonly candidates: Candidates | null;
   readonly where: string;
   readonly platform: string;
+  /** Everything that the registry has. */
+  readonly index: () => Promise<readonly { readonly name: string }[]>;
 }
 
 /** A version that is there is meant by itself, whatever else its text could be a range of. */
-function choose(name: string, wanted: string | null, { candidates, where, platform }: Choosing): Chosen {
+async function choose(
+  name: string,
+  wanted: string | null,
+  { candidates, where, platform, index }: Choosing,
+  { request }: OpenedProject,
+): Promise<Chosen> {
   const named = candidates?.all.find(({ version }) => version === wanted);
   if (named !== undefined) return { candidate: named, isExact: true };
   // A registry without lists can still have the version.
@@ -271,6 +286,7 @@ function choose(name: string, wanted: string | null, { candidates, where, platfo
   const range = wanted ?? '*';
   const candidate = chooseVersion(among, range, platform);
   if (candidate !== null) return { candidate, isExact: false };
+  if (among.all.length === 0) throw await noArtifact(name, among, request, index);
   throw noVersion(name, range, among, platform);
 }
 

@@ -9,7 +9,7 @@ import {
   type Candidates,
   listedBy,
   listsNoVersions,
-  noVersion,
+  noArtifact,
   storedHere,
 } from '@svc/artifacts/store/choose-version.ts';
 import { copiesHere, type LocalCopy } from '@svc/artifacts/store/list-stored.ts';
@@ -71,7 +71,11 @@ export function infoCommand(context: CommandContext): Command {
           if (fault !== null && copies.length === 0) throw fault;
           sayUnknown();
           const candidates = withLocal(listed ?? storedHere(places, name), copies);
-          if (candidates.all.length === 0) throw noVersion(name, '*', candidates, places.platform);
+          if (candidates.all.length === 0) {
+            const index = async (): Promise<readonly { readonly name: string }[]> =>
+              registry.kind === 'registry' ? await registry.client.index() : [];
+            throw await noArtifact(name, candidates, places, index);
+          }
           showVersions(name, candidates, copies, { options, context });
           return;
         }

@@ -279,8 +279,6 @@ function write(
   } else {
     context.stdout.write(exactLine`${name}@${version} ${sha256}\n`);
     if (signer !== null) context.stderr.write(say`signed by ${renderSigner(signer)}\n`);
-    if (context.stderr.isTerminal) {
-      context.stderr.write(say`published to ${registry === 'local' ? storeRoot(context.home) : registry}\n`);
-    }
+    context.stderr.write(say`published to ${registry === 'local' ? storeRoot(context.home) : registry}\n`);
   }
 }

@@ -29,7 +29,7 @@ export const helpCommand =
     new Command('help')
       .description('Show the options of a command, or its manual page.')
       .argument('[command...]', 'the command, svc itself when absent')
-      .option('--man', 'show the manual page; in a pipe, as man and groff read it')
+      .option('--man', 'show the manual page as man lays it out, or the options where there is no man')
       .option('--out <dir>', 'with --man: write all manual pages into this folder')
       .option('--json', 'write one JSON object: the command, its options and what is below it')
       .action(async (words: readonly string[], options: HelpOptions, self: Command) => {
@@ -40,7 +40,7 @@ export const helpCommand =
         else if (options.json === true) context.stdout.write(jsonLine(factsOf(tree, path, options)));
         else if (options.man !== true) context.stdout.write(sayLines(helpOf(found.command)));
         else if (options.out !== undefined) writePages(pagesOf(tree), resolve(context.cwd, options.out), context);
-        else showPage(pageOf(tree, words[0]), context);
+        else showPage(pageOf(tree, words[0]), found.command, context);
       });
 
 /** What a command and those below it take; with `--man` the page in `man`. */
@@ -86,12 +86,22 @@ function writePages(pages: readonly ManPage[], directory: string, { stdout }: Co
   for (const { file } of pages) stdout.write(say`${file}\n`);
 }
 
-/** Shows a page by `man` on a terminal. Without `man`, the help is what a person can read. */
-function showPage({ text }: ManPage, context: CommandContext): void {
-  if (!context.stdout.isTerminal) {
-    context.stdout.write(Shown.cleaned(text, 'exact'));
-    return;
-  }
-  const { status } = spawnSync('man', ['-l', '-'], { input: text, stdio: ['pipe', 'inherit', 'inherit'] });
-  if (status === null) writePaged(text, context);
+const maxPageBytes = 4 * 1024 * 1024;
+
+/** Shows a page as `man` lays it out, through its pager on a terminal. Without a `man` that reads a page from a pipe, the help is what a person can read. */
+function showPage({ text }: ManPage, command: Command, context: CommandContext): void {
+  const { stdout, stderr } = context;
+  const { MAN_KEEP_FORMATTING: _, ...env } = context.env;
+  const out = stdout.isTerminal ? 'inherit' : 'pipe';
+  const shown = spawnSync('man', ['-l', '-'], {
+    input: text,
+    stdio: ['pipe', out, out],
+    env,
+    encoding: 'utf8',
+    maxBuffer: maxPageBytes,
+  });
+  if (shown.status === 0 && out === 'pipe') stdout.write(Shown.cleaned(shown.stdout, 'laid out'));
+  if (shown.status === 0 || (shown.status !== null && out === 'inherit')) return;
+  stderr.write(say`man cannot show the page here, so these are the options; --out <dir> writes the page\n`);
+  writePaged(helpOf(command), context);
 }
