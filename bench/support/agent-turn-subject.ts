@@ -116,6 +116,7 @@ export async function costPerTurn(tasks: number, hasJournal: boolean): Promise<T
       runner: {
         driver: recordedDriver(driver, recorder),
         approvals: null,
+        projectText: null,
         onFailed: () => {},
         inventory: new Inventory([recordedTool(tool, recorder)], clock),
         hooks: noHooks,

@@ -40,6 +40,7 @@ const session = new Session({
   background: { stop: async () => {} },
   runner: {
     approvals: null,
+    projectText: null,
     onFailed: () => {},
     driver: {
       label: 'none',

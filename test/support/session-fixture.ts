@@ -124,6 +124,7 @@ export class SessionFixture {
         clock,
         workdirSize: options.workdirSize ?? roomyWorkdir,
         conversations,
+        projectText: null,
         maxReopens: options.maxReopens ?? 1,
         inputTimeoutMs: options.inputTimeoutMs ?? null,
         writeResult: (text) => {

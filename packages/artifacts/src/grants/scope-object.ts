@@ -56,6 +56,16 @@ export interface ScopeObject extends FlagFields, ListFields, KeyFields {
   readonly command_reads?: readonly string[];
   /** MCP servers on the web that svc asks, and the variable that holds what each is shown. Not a field of D1; absent without one. */
   readonly mcp_servers?: readonly { readonly artifact: string; readonly url: string; readonly auth: string | null }[];
+  /**
+   * The file of `inference.project_text` that a session begins with, its SHA-256 in hex, and whether the model gets only its first 32 KiB. Not a field of
+   * D1; `scopeOfLaunch` adds it. Absent where none is there.
+   */
+  readonly project_text?: {
+    readonly path: string;
+    readonly bytes: number;
+    readonly sha256: string;
+    readonly truncated: boolean;
+  };
   /** The names of the variables that entries of artifacts set, by artifact; `scopeOfLaunch` adds it. Not a field of D1; absent where none does. */
   readonly tool_variables?: Readonly<Record<string, readonly string[]>>;
   /**

@@ -163,6 +163,8 @@ export const capsuleKeys: Readonly<Record<string, string>> = {
   'inference.command': 'The program of transport process: one line or a list of words; no shell reads it.',
   'inference.system_prompt': 'System prompt.',
   'inference.system_prompt_file': 'A file below the manifest that holds the system prompt instead.',
+  'inference.project_text':
+    'Files such as AGENTS.md, of which the first that lies in the folder of the session is put before a conversation, fenced. Without it none is read.',
   'inference.max_turns': 'Inference turns of one task.',
   'inference.max_tokens': 'Output tokens of one turn.',
   'inference.max_session_tokens': 'Ceiling of all tokens of a session; a call that would pass it fails the task.',

@@ -96,6 +96,12 @@ const siblingFile = z
     ),
   );
 
+const rootFile = z
+  .string()
+  .check(
+    z.regex(/^(?!\.{1,2}$)[^/\\\p{C}]{1,200}$/u, 'must be the name of a file, which lies at the root of the folder'),
+  );
+
 const inference = z.strictObject({
   transport: z._default(z.enum(['http', 'process']), 'http'),
   endpoint: z.optional(endpoint),
@@ -108,6 +114,7 @@ const inference = z.strictObject({
   ),
   system_prompt: z.optional(z.string()),
   system_prompt_file: z.optional(siblingFile),
+  project_text: z.optional(z.array(rootFile).check(z.minLength(1), z.maxLength(8))),
   max_turns: z._default(positive, 10),
   max_tokens: z._default(positive, 8192),
   max_session_tokens: z.optional(positive),

@@ -4,20 +4,16 @@ import { join } from 'node:path';
 
 import { lower, type EffectiveGrants } from '@svc/artifacts/grants/effective-grants.ts';
 import { encodeScope, type ScopeObject } from '@svc/artifacts/grants/scope-object.ts';
-import type { WorkspaceConfig } from '@svc/artifacts/manifest/config.ts';
 import type { CaptureLevel } from '@svc/artifacts/manifest/capture-levels.ts';
 import { loadEnvironment } from '@svc/artifacts/manifest/env-file.ts';
-import { readKeptManifest, type ManifestKeeper } from '@svc/artifacts/manifest/kept-manifest.ts';
 import type { LoadedManifest } from '@svc/artifacts/manifest/loaded-manifest.ts';
 import type { ArtifactSource } from '@svc/artifacts/store/installed-artifact.ts';
 import type { StorePlaces } from '@svc/artifacts/store/store-places.ts';
 import { admissionWarnings } from '@svc/artifacts/store/resolve.ts';
-import { DiagnosticList, type Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
+import type { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import type { Redactor } from '@svc/kit/diagnostics/redactor.ts';
 import type { Secret } from '@svc/kit/diagnostics/secret.ts';
 import { type Environment, namesNetwork } from '@svc/kit/environment.ts';
-import { readTextBeneath } from '@svc/kit/files/read-beneath.ts';
-import { readSmallText } from '@svc/kit/files/read-text.ts';
 import type { Containment } from '@svc/sandbox/containment.ts';
 import { effectiveFloor, parseCeiling } from '@svc/sandbox/floor.ts';
 import { hostContainment, type HostFacts } from '@svc/sandbox/host-containment.ts';
@@ -35,6 +31,8 @@ import {
 } from './launch-host.ts';
 import type { MachineNetwork } from './machine-network.ts';
 import type { GrantedFolder } from './granted-folder.ts';
+import type { readProjectText as ReadProjectText } from './project-text.ts';
+import { loadManifest, workspaceConfig } from './read-manifest.ts';
 import type { GivenProject, RunRequest } from './running-capsule.ts';
 import { faultsOfSecrets, listenerTokenOf, sessionRedactor } from './session-secrets.ts';
 import { asksForTelemetry } from './telemetry-variables.ts';
@@ -74,6 +72,8 @@ export interface LaunchScope {
   readonly grants: EffectiveGrants;
   /** What it sees as `project/`, or the workdir that was named; null for a fresh workdir alone. */
   readonly project: GivenProject | null;
+  /** What each conversation begins with: `inference.project_text`. Null without such a file. */
+  readonly projectText: string | null;
   /** What holds processes to the limits that the scope names. */
   readonly hold: LimitHold;
   readonly scope: ScopeObject;
@@ -116,6 +116,7 @@ export async function scopeOfLaunch(
     packageRoot: places.packageRoot,
   });
   const { project, source, env } = folder;
+  const placed = { names: loaded.manifest.inference.project_text, project, workdir: request.workdir, source };
   const { report, refusal } = answerFloor({
     declared: effectiveFloor({
       manifest: grants.containmentFloor ?? undefined,
@@ -134,21 +135,24 @@ export async function scopeOfLaunch(
   const unfit = await faultsOfSecrets({ loaded, listenerToken });
   const network = await networkOf(grants, request.env);
   const { refusals, ...delegation } = delegationOfLaunch({ ...grants, env, processEnv: request.env });
+  const redactor = await sessionRedactor({
+    apiKey: loaded.apiKey ?? null,
+    ...(loaded.credentials === undefined ? {} : { credentials: loaded.credentials }),
+    listenerToken,
+    grants,
+    references: loaded.references,
+    env,
+    headers: [...(await telemetrySecrets(request.telemetryEnv)), ...network.secrets],
+    artifacts: loaded.manifest.artifacts,
+  });
+  const read = await projectTextOf(placed, redactor);
   return {
     source,
     env,
     loaded,
     listenerToken,
-    redactor: await sessionRedactor({
-      apiKey: loaded.apiKey ?? null,
-      ...(loaded.credentials === undefined ? {} : { credentials: loaded.credentials }),
-      listenerToken,
-      grants,
-      references: loaded.references,
-      env,
-      headers: [...(await telemetrySecrets(request.telemetryEnv)), ...network.secrets],
-      artifacts: loaded.manifest.artifacts,
-    }),
+    redactor,
+    projectText: read.found?.text ?? null,
     containment,
     grants,
     hold,
@@ -159,6 +163,7 @@ export async function scopeOfLaunch(
       ...(await commandReads(request, source, loaded)),
       ...toolVariables(loaded),
       ...project?.scope,
+      ...read.found?.scope,
     },
     network,
     delegation,
@@ -188,6 +193,7 @@ export async function scopeOfLaunch(
       network.warnings,
       absentCommands({ loaded, env, source, isAdhoc: request.adhoc !== undefined }),
       folder.warnings,
+      read.warnings,
       request.adhoc?.warnings ?? [],
     ].flat(),
   };
@@ -218,6 +224,24 @@ async function folderOf(request: ScopeRequest, question: FolderQuestion): Promis
     env,
     isReport: request.isReport === true,
   });
+}
+
+/** Nothing is looked for without the key. */
+async function projectTextOf(
+  place: {
+    readonly names: readonly string[] | undefined;
+    readonly project: GivenProject | null;
+    readonly workdir: string | null;
+    readonly source: CapsuleSource;
+  },
+  redactor: Redactor,
+): Promise<ReturnType<typeof ReadProjectText>> {
+  const { names, project, workdir, source } = place;
+  if (names === undefined) return { found: null, warnings: [] };
+  const { readProjectText } = await import('./project-text.ts');
+  const { path, masked = [] } = project?.scope.project_folder ?? {};
+  const folder = path ?? workdir ?? join(source.state, 'workdir');
+  return readProjectText({ names, folder, masked, redact: (text) => redactor.redact(text) });
 }
 
 async function unheldParts(
@@ -330,56 +354,4 @@ async function holdToKnownFloor(request: ScopeRequest, host: Omit<FloorQuestion,
   const declared = effectiveFloor({ manifest: undefined, workspace: workspace.containment, flag: request.floor });
   const { refusal } = answerFloor({ ...host, declared });
   if (refusal !== null) throw refusal;
-}
-
-export interface ManifestReading {
-  readonly loaded: LoadedManifest;
-  /** What a launch needs beside a valid manifest and does not find: the provider's key, the system prompt. */
-  readonly missing: readonly Diagnostic[];
-}
-
-/** Reads a manifest as a launch does. Throws a `DiagnosticList` where it is not valid. */
-export async function loadManifest(
-  file: string,
-  {
-    env,
-    keeper,
-    text: given,
-  }: { readonly env: Environment; readonly keeper: ManifestKeeper | null; readonly text: string | undefined },
-): Promise<ManifestReading> {
-  const reading = given === undefined ? readSmallText(file) : { kind: 'text' as const, text: given };
-  const text = reading.kind === 'text' ? { text: reading.text } : {};
-  const kept = keeper === null || text.text === undefined ? null : readKeptManifest(keeper, { file, env, ...text });
-  if (kept !== null) return { loaded: kept, missing: [] };
-  const { loadCapsuleManifest } = await import('@svc/artifacts/manifest/load.ts');
-  try {
-    const request = { file, env, ...text, ...(keeper === null ? {} : { keeper }) };
-    return { loaded: loadCapsuleManifest(request), missing: [] };
-  } catch (error) {
-    if (!(error instanceof DiagnosticList)) throw error;
-    const inspected = unlessInvalid(() => loadCapsuleManifest({ file, env, ...text, purpose: 'inspect' }));
-    if (inspected === null) throw error;
-    return { loaded: inspected, missing: error.diagnostics.filter(({ code }) => code.startsWith('E-')) };
-  }
-}
-
-/** `.svc/config.yaml` of a workspace. Its reader is loaded only where there is such a file, or something in the way of one. */
-async function workspaceConfig(question: {
-  readonly directory: string;
-  readonly env: Environment;
-}): Promise<WorkspaceConfig> {
-  const isAbsent = readTextBeneath(question.directory, '.svc/config.yaml').kind === 'absent';
-  if (isAbsent) return { warnings: [] };
-  const { loadWorkspaceConfig } = await import('@svc/artifacts/manifest/config.ts');
-  return loadWorkspaceConfig(question);
-}
-
-/** The manifest as those read it who run nothing; null when it is not valid for them either. */
-function unlessInvalid(read: () => LoadedManifest): LoadedManifest | null {
-  try {
-    return read();
-  } catch (error) {
-    if (error instanceof DiagnosticList) return null;
-    throw error;
-  }
 }

@@ -123,9 +123,14 @@ class Replay {
 
   constructor(setup: Setup, recording: Recording, request: ReplayRequest) {
     const { components = null, judge } = request;
-    const { conversations, hasKey = false, ...manifest } = JSON.parse(setup.settings) as SettingsSetup;
+    const {
+      conversations,
+      hasKey = false,
+      projectText = null,
+      ...manifest
+    } = JSON.parse(setup.settings) as SettingsSetup;
     const { inference } = manifest;
-    const settings = sessionSettings(manifest, setup.system);
+    const settings = sessionSettings(manifest, { system: setup.system, projectText });
     const inputs = (): ReplayInputs =>
       replayInputs({
         board: this.#session.board,

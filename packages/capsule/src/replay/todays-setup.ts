@@ -98,7 +98,12 @@ export function setupToday(project: TodaysProject, recorded: Setup): Setup {
   const { inference, lifecycle } = loaded.manifest;
   const before = JSON.parse(recorded.tools) as readonly ToolSetup[];
   const tools = declaredTools(project, (name) => before.filter(({ artifact }) => artifact === name));
-  const settings: SettingsSetup = { inference, lifecycle, conversations: keptWhere(loaded, recorded) };
+  const settings: SettingsSetup = {
+    inference,
+    lifecycle,
+    conversations: keptWhere(loaded, recorded),
+    ...projectTextOf(loaded, recorded),
+  };
   return {
     manifest: redact(loaded.text),
     system: redact(loaded.systemPrompt),
@@ -107,6 +112,12 @@ export function setupToday(project: TodaysProject, recorded: Setup): Setup {
     hooks: JSON.stringify(redactedJson(hookSetups(artifacts), redact)),
     settings: JSON.stringify(redactedJson(settings, redact)),
   };
+}
+
+/** The recorded file: that of today is no part of the capsule. */
+function projectTextOf({ manifest }: LoadedManifest, recorded: Setup): Pick<SettingsSetup, 'projectText'> {
+  const { projectText } = JSON.parse(recorded.settings) as SettingsSetup;
+  return manifest.inference.project_text === undefined || projectText === undefined ? {} : { projectText };
 }
 
 function keptWhere({ manifest }: LoadedManifest, recorded: Setup): KeptWhere {

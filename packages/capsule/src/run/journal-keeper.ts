@@ -103,7 +103,7 @@ export class JournalKeeper {
   }
 
   *#open({ launch, sessionId: session, capture, tools, conversations, continues }: KeeperRequest): Steps<void> {
-    const { loaded, scope, artifacts } = launch;
+    const { loaded, scope, artifacts, projectText } = launch;
     const { manifest, systemPrompt, text } = loaded;
     const { name, version: capsuleVersion, inference, lifecycle } = manifest;
     const journal = this.#journal;
@@ -128,7 +128,13 @@ export class JournalKeeper {
       tools: yield* this.#lines.json(tools.map(toolSetup)),
       grants: yield* this.#lines.json(scope),
       hooks: yield* this.#lines.json(hookSetups(artifacts)),
-      settings: yield* this.#lines.json({ inference, lifecycle, conversations, hasKey: loaded.apiKey !== undefined }),
+      settings: yield* this.#lines.json({
+        inference,
+        lifecycle,
+        conversations,
+        hasKey: loaded.apiKey !== undefined,
+        ...(projectText === null ? {} : { projectText }),
+      }),
     });
   }
 }

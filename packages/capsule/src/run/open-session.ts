@@ -313,8 +313,8 @@ function buildSession(
     await parts.journal.caughtUp();
     return await recorded.prepare(text);
   };
-  const { manifest, systemPrompt } = launch.loaded;
-  const settings = sessionSettings(manifest, systemPrompt);
+  const { manifest, systemPrompt: system } = launch.loaded;
+  const settings = sessionSettings(manifest, { system, projectText: launch.projectText });
   const redact = recordRedaction(launch.redactor);
   const store = new FrameStore(directories.session);
   onClose(() => store.close());

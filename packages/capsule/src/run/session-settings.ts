@@ -8,16 +8,16 @@ import type { PreparedLaunch } from '../launch/prepare.ts';
 
 interface SessionSettings {
   readonly acceptance: Acceptance;
-  readonly runner: Pick<TaskRunnerDeps, 'inference' | 'maxReopens' | 'inputTimeoutMs'>;
+  readonly runner: Pick<TaskRunnerDeps, 'inference' | 'maxReopens' | 'inputTimeoutMs' | 'projectText'>;
 }
 
-/** The settings of a session, of one that runs and of one that is run again; `system` is the text of its system prompt. */
+/** The settings of a session, of one that runs and of one that is run again, with the texts that are not in the manifest itself. */
 export function sessionSettings(
   {
     inference,
     lifecycle,
   }: Pick<CapsuleManifest, 'lifecycle'> & { readonly inference: Omit<CapsuleManifest['inference'], 'api_key'> },
-  system: string,
+  { system, projectText }: { readonly system: string; readonly projectText: string | null },
 ): SessionSettings {
   const { context, compaction } = inference;
   const { input_timeout_secs: inputTimeoutSecs } = lifecycle;
@@ -35,6 +35,7 @@ export function sessionSettings(
         maxTokens: inference.max_tokens,
         context: { maxTokens: context.max_tokens ?? null, threshold: compaction.threshold },
       },
+      projectText,
       maxReopens: lifecycle.max_task_reopens,
       inputTimeoutMs: inputTimeoutSecs === undefined ? null : inputTimeoutSecs * 1000,
     },

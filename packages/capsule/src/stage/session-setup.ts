@@ -31,6 +31,8 @@ export interface SettingsSetup {
   readonly conversations: KeptWhere;
   /** Whether it had a key for its provider. */
   readonly hasKey?: boolean;
+  /** What its conversations begin with; absent where that is nothing. */
+  readonly projectText?: string;
 }
 
 export function toolSetup({ name, description, inputSchema, kind, artifact, isOwn, permits }: ToolSetup): object {

@@ -181,6 +181,11 @@ export const runCodes = {
     explanation:
       'The scripts of a skill are run by commands of capabilities.shell.allow, and one that they need is not listed; or its SKILL.md says disable-model-invocation, so that no model is offered it. The rest of the skill works.',
   },
+  'W-RUN-220': {
+    title: 'the file that a session should begin with is not shown to the model',
+    explanation:
+      'inference.project_text names it, as svc "task" does with AGENTS.md. It is a link that leads out of the folder or to what is masked, no regular file, larger than 1 MiB, or no UTF-8 text. The session begins without it.',
+  },
   'W-RUN-189': {
     title: 'a server that starts was refused a host',
     explanation:

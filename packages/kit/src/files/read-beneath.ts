@@ -1,7 +1,7 @@
 /** Reads regular files of a folder whose contents may be hostile, and nothing outside it. */
 
 import { closeSync, realpathSync } from 'node:fs';
-import { basename, dirname, join } from 'node:path';
+import { basename, dirname, join, relative } from 'node:path';
 
 import { isSystemError, systemReason } from '../diagnostics/system-reason.ts';
 import { HeldDirectory, type OpenedChild } from './held-directory.ts';
@@ -17,11 +17,16 @@ const mebibyte = 1024 * 1024;
 
 /**
  * The bytes of a regular file that has at most `maxBytes`, whole MiB. A link may lead to another place in the folder, never out of it, whatever becomes of paths meanwhile. Waits for
- * nobody. `path` is relative, without `.`, `..` and empty components.
+ * nobody. `path` is relative, without `.`, `..` and empty components. A file whose path in the folder, links followed, is refused by `admits` is not opened.
  */
-export function readBeneath(folder: string, path: string, maxBytes: number): BytesReading {
+export function readBeneath(
+  folder: string,
+  path: string,
+  maxBytes: number,
+  admits: (path: string) => boolean = () => true,
+): BytesReading {
   try {
-    return readInside(realpathSync.native(folder), path, maxBytes);
+    return readInside(realpathSync.native(folder), path, { maxBytes, admits });
   } catch (error) {
     if (!isSystemError(error)) throw error;
     if (error.code === 'ENOENT' || error.code === 'ENOTDIR') return { kind: 'absent' };
@@ -42,7 +47,11 @@ export function readTextBeneathIfThere(folder: string, path: string): string | n
   return reading.kind === 'text' ? reading.text : null;
 }
 
-function readInside(base: string, path: string, maxBytes: number): BytesReading {
+function readInside(
+  base: string,
+  path: string,
+  { maxBytes, admits }: { readonly maxBytes: number; readonly admits: (path: string) => boolean },
+): BytesReading {
   const found = resolveBeneath(base, path);
   if (found.kind === 'missing') return { kind: 'absent' };
   if (found.kind === 'loop') return { kind: 'unreadable', reason: systemReason({ code: 'ELOOP' }) };
@@ -50,6 +59,7 @@ function readInside(base: string, path: string, maxBytes: number): BytesReading 
     const hint = 'put the file itself there, in place of the link';
     return { kind: 'unreadable', reason: `a link leads out of ${base}`, hint };
   }
+  if (!admits(relative(base, found.real))) return { kind: 'unreadable', reason: 'it is masked' };
   const opened = openPlain(found.real);
   if (opened.kind !== 'file') {
     const reason = opened.kind === 'directory' ? systemReason({ code: 'EISDIR' }) : 'it is not a regular file';

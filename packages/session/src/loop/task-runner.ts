@@ -30,6 +30,8 @@ export interface TaskRunnerDeps extends Omit<
   readonly approvals: Approvals | null;
   /** It is null where every task starts from nothing (`lifecycle.conversation: stateless`). */
   readonly conversations: Conversations | null;
+  /** What each conversation begins with, before its first task; null for nothing. */
+  readonly projectText: string | null;
   /** `lifecycle.max_task_reopens`. */
   readonly maxReopens: number;
   /** `lifecycle.input_timeout_secs`; with null it depends on where the task came from. */
@@ -228,7 +230,7 @@ class AttemptRun {
   }
 
   async #run(): Promise<AttemptResult> {
-    const { hooks, approvals, conversations: _, ...deps } = this.#deps;
+    const { hooks, approvals, projectText, conversations: _, ...deps } = this.#deps;
     let history: readonly Message[] = [];
     const unreadable = diagnosticOf(() => {
       history = this.#start.history();
@@ -242,7 +244,9 @@ class AttemptRun {
     this.#attempt.throwIfCanceled();
     const task = this.#task;
     const ask: AskApproval = (question, timeoutMs) => waitForApproval(task, question, { ...this.#deps, timeoutMs });
-    const asked = { role: 'user', content: [{ type: 'text', text: this.#start.text }] } as const;
+    const { text } = this.#start;
+    const said = projectText === null || history.length > 0 ? text : `${projectText}\n\n${text}`;
+    const asked = { role: 'user', content: [{ type: 'text', text: said }] } as const;
     const result = await runAttempt(this.#attempt, [...history, asked], {
       ...deps,
       hooks,

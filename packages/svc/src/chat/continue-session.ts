@@ -60,7 +60,7 @@ async function heldToManifest(
 }
 
 const ofAnswers =
-  'model keyEnv insecureHttp context write writeGit allow net env mcp hostRead manifest workdir project trust containment envFile offline plain print output timeout maxTokens capture continue';
+  'model keyEnv insecureHttp context write writeGit allow net env mcp hostRead projectText manifest workdir project trust containment envFile offline plain print output timeout maxTokens capture continue';
 
 /**
  * `svc -p --continue "<text>"`: the answer of the last session of this folder to one more message. Sets the exit code. `E-RUN-202` while that session

@@ -28,7 +28,7 @@ import { render, usesColor } from '@svc/terminal/screen/render-failure.ts';
 import { joined, say, type Shown } from '@svc/terminal/screen/shown.ts';
 import { usualCommands, type TaskFlags } from '../run/first-minute/open-task.ts';
 import { providers } from '../run/first-minute/providers.ts';
-import { taskFlagsAsGiven } from '../run/first-minute/task-command.ts';
+import { taskFlagsAsGiven, flagsThatAreSet } from '../run/first-minute/task-command.ts';
 import { recordedTranscript } from '../shown/recorded-transcript.ts';
 
 /** What may be given for a session that goes on, and what is taken from the one before where it is not. */
@@ -222,9 +222,9 @@ function taskStart(journal: OpenJournal, options: GoingOnOptions): Start {
   if (typeof path !== 'string') throw folderGone(session, 'its journal does not say where it is');
   holdToPlace(session, path);
   const { model, keyEnv, insecureHttp, context, write, writeGit, allow, net, env, hostRead, mcp } = options;
-  const given = { model, keyEnv, insecureHttp, context, write, writeGit, allow, net, env, hostRead, mcp };
-  const isSet = ([, value]: readonly [string, unknown]): boolean => value !== undefined;
-  const typed = Object.fromEntries(Object.entries(given).filter(isSet)) as TaskFlags;
+  const projectText = options.projectText === false ? false : undefined;
+  const given = { model, keyEnv, insecureHttp, context, projectText, write, writeGit, allow, net, env, hostRead, mcp };
+  const typed = flagsThatAreSet(given);
   const text = manifestIn(journal);
   return {
     args: async () => {
@@ -258,7 +258,8 @@ async function flagsOf({ text, isTrusted, typed }: RecordedManifest, grants: Rec
   const { loadCapsuleManifest } = await import('@svc/artifacts/manifest/load.ts');
   const { manifest } = loadCapsuleManifest({ file: 'svc.yaml', text, env: {}, purpose: 'inspect' });
   const { inference, capabilities } = manifest;
-  const { model, endpoint = '' } = inference;
+  const { model, endpoint = '', project_text: projectTexts } = inference;
+  const projectText = projectTexts !== undefined;
   const provider = providers.find((each) => each.endpoint === endpoint);
   const keyEnv = /^ {2}api_key: \$\{(\w+)\}/m.exec(text)?.[1];
   const named =
@@ -270,7 +271,7 @@ async function flagsOf({ text, isTrusted, typed }: RecordedManifest, grants: Rec
           ...(inference.context.max_tokens === undefined ? {} : { context: inference.context.max_tokens }),
         }
       : {};
-  if (!isTrusted) return named;
+  if (!isTrusted) return { ...named, projectText };
   const list = (values: readonly string[] = []): readonly string[] | undefined =>
     values.length === 0 ? undefined : values;
   const lists = {
@@ -279,9 +280,8 @@ async function flagsOf({ text, isTrusted, typed }: RecordedManifest, grants: Rec
     env: list((capabilities.env?.allow ?? []).filter((name) => !name.startsWith('GIT_'))),
     hostRead: list(capabilities.filesystem?.host_read),
   };
-  const isGiven = ([, value]: readonly [string, unknown]): boolean => value !== undefined;
-  const kept = Object.fromEntries(Object.entries(lists).filter(isGiven)) as TaskFlags;
-  return { ...named, ...kept, ...(grants.project_folder?.writable === true ? { write: true } : {}) };
+  const kept = flagsThatAreSet(lists);
+  return { ...named, projectText, ...kept, ...(grants.project_folder?.writable === true ? { write: true } : {}) };
 }
 
 interface CapsulePlace {

@@ -64,6 +64,7 @@ function grantFields(scope: ScopeObject): readonly Field[] {
     ...commandReads(scope),
     ...toolVariables(scope),
     ...projectFolder(scope),
+    ...projectText(scope),
     ...lists(scope, (key) => key === 'network_allow'),
     ...boundHosts(scope),
     ...credentials(scope),
@@ -154,6 +155,14 @@ function projectFolder({ project_folder: folder }: ScopeObject): readonly Field[
       ],
     ],
   ];
+}
+
+/** Fields for a file that a session begins with. */
+function projectText({ project_text: text }: ScopeObject): readonly Field[] {
+  if (text === undefined) return [];
+  const { path, bytes, truncated, sha256 } = text;
+  const cut = truncated ? ', of which the model gets the first 32 KiB' : '';
+  return [['project text', [`${path}, ${bytes} bytes${cut}, sha256 ${sha256}`]]];
 }
 
 function gitLines({ git, closed_git: closed }: NonNullable<ScopeObject['project_folder']>): readonly string[] {

@@ -62,7 +62,16 @@ export function changed(value: unknown, [key, ...more]: readonly string[], to: u
 
 /** Grants by what they grant. What the host decides is left out: classes that are achieved, what holds a limit, paths of this machine. */
 export function comparableGrants(scope: ScopeObject): Tree {
-  const { containment, limits, command_reads: _, project_folder: __, proxied: ___, preopens, ...rest } = scope;
+  const {
+    containment,
+    limits,
+    command_reads: _,
+    project_folder: __,
+    proxied: ___,
+    project_text: ____,
+    preopens,
+    ...rest
+  } = scope;
   const lists = Object.entries(rest).map(([key, value]) => [key, Array.isArray(value) ? granted(value) : value]);
   const flags = Object.fromEntries(lists.filter(([, value]) => value !== null)) as Tree;
   const folders = preopens.map(({ artifact, path, state = [], ...folder }) => [

@@ -138,6 +138,7 @@ function partsOf(
       keepsGit: true,
       floor: containment === 'advisory' ? null : (containment ?? null),
       editor: editorOf(artifacts),
+      hasProjectText: inference.project_text !== undefined,
     },
   };
 }

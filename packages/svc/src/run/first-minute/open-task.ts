@@ -2,18 +2,21 @@
 
 import { join, resolve } from 'node:path';
 
+import type { ScopeObject } from '@svc/artifacts/grants/scope-object.ts';
 import { runtimeTools } from '@svc/artifacts/manifest/names.ts';
 import { normalizeHostPath } from '@svc/artifacts/manifest/host-path.ts';
 import { folderName, givenFolder } from '@svc/capsule/launch/given-folder.ts';
 import type { GitOfFolder } from '@svc/capsule/launch/git-of-folder.ts';
 import { openGivenFolder } from '@svc/capsule/launch/open-given-folder.ts';
 import { hostFacts } from '@svc/capsule/launch/launch-host.ts';
+import type { GivenProject } from '@svc/capsule/launch/running-capsule.ts';
 import type { ScopeRequest } from '@svc/capsule/launch/scope-of-launch.ts';
 import { isTelemetryVariable } from '@svc/capsule/launch/telemetry-variables.ts';
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import { quoted } from '@svc/kit/diagnostics/printable.ts';
 import { needsHome } from '@svc/kit/files/home-directory.ts';
 import { findPackageRoot } from '@svc/kit/files/package-root.ts';
+import { shownBytes } from '@svc/kit/shown-values.ts';
 import { version } from '@svc/kit/version.ts';
 import type { ContainmentClass } from '@svc/protocol/containment-class.ts';
 import { adhocRoot } from '@svc/record/sessions/adhoc-root.ts';
@@ -23,7 +26,7 @@ import { hostContainment } from '@svc/sandbox/host-containment.ts';
 import type { CommandContext } from '@svc/terminal/screen/command-context.ts';
 import { exactLine, joined, say, type Shown } from '@svc/terminal/screen/shown.ts';
 import { askOllama } from './ask-ollama.ts';
-import { adhocName, capsuleText, type TaskGrants } from './capsule-text.ts';
+import { adhocName, capsuleText, projectTexts, type TaskGrants } from './capsule-text.ts';
 import { chooseModel, type ChosenModel } from './choose-model.ts';
 import { knownContext } from './providers.ts';
 import { strangerAt } from './listener-owner.ts';
@@ -44,6 +47,8 @@ export interface TaskFlags {
   readonly net?: readonly string[];
   readonly env?: readonly string[];
   readonly hostRead?: readonly string[];
+  /** False leaves `AGENTS.md` of the folder out. */
+  readonly projectText?: boolean;
   /** The commands of MCP servers, in words. */
   readonly mcp?: readonly (readonly string[])[];
 }
@@ -123,6 +128,7 @@ export async function openTask(
   });
   const refused = new RefusedThings({ grants, searchPath: env['PATH'] ?? '', folder });
   const { widening } = refused;
+  const projectText = flags.projectText === false ? null : await projectTextIn(project);
   return {
     // A folder that is only looked at must not choose what is read of it: no `.env`.
     request: {
@@ -137,9 +143,18 @@ export async function openTask(
       manifestFile: join(root, 'svc.yaml'),
       readEnvFile: false,
     },
-    firstRows: () => firstRows({ model, grants, folder, achieved }),
+    firstRows: () => firstRows({ model, grants, folder, achieved, projectText }),
     adhoc: { refused, text, root },
   };
+}
+
+/** The file that the session will begin with, as it is now; a warning about it comes with the session. */
+async function projectTextIn({ scope }: GivenProject): Promise<ScopeObject['project_text'] | null> {
+  const { path: folder = '', masked = [] } = scope.project_folder ?? {};
+  const { readProjectText } = await import('@svc/capsule/launch/project-text.ts');
+  return (
+    readProjectText({ names: projectTexts, folder, masked, redact: (text) => text }).found?.scope.project_text ?? null
+  );
 }
 
 function isWritable({ write, writeGit }: TaskFlags): boolean {
@@ -183,6 +198,7 @@ function grantsOf(
     keepsGit: writes && flags.writeGit !== true,
     floor: isHeld ? 'scoped' : null,
     editor: writes ? 'write' : 'read',
+    hasProjectText: flags.projectText !== false,
     ...(git === null ? {} : { identity: Object.keys(git.identity), ...shownGit(git) }),
   };
 }
@@ -224,10 +240,11 @@ interface FirstRow {
   readonly grants: TaskGrants;
   readonly folder: string;
   readonly achieved: ContainmentClass;
+  readonly projectText: ScopeObject['project_text'] | null;
 }
 
 /** What the task works with and may do, in one row; more rows where somebody has to know more. */
-function firstRows({ model, grants, folder, achieved }: FirstRow): Shown {
+function firstRows({ model, grants, folder, achieved, projectText = null }: FirstRow): Shown {
   const { hosts, commands, variables, reads, servers = [] } = grants;
   const dot = '\u00B7';
   const access = grants.folder === 'write' ? 'can be changed' : 'read only';
@@ -236,8 +253,9 @@ function firstRows({ model, grants, folder, achieved }: FirstRow): Shown {
   const read = reads.length === 0 ? named : `${named} ${dot} reads ${reads.join(', ')}`;
   const given = servers.length === 0 ? read : `${read} ${dot} mcp ${servers.map(({ name }) => name).join(', ')}`;
   const held = commands.length === 0 ? `${achieved}, no commands` : achieved;
+  const rules = projectText === null ? '' : ` ${dot} ${projectText.path} ${shownBytes(projectText.bytes)}`;
   return joined([
-    say`svc ${version} ${dot} ${model.model} (${model.from}) ${dot} ${folder} ${access} ${dot} ${network}${given} ${dot} ${held}\n`,
+    say`svc ${version} ${dot} ${model.model} (${model.from}) ${dot} ${folder} ${access}${rules} ${dot} ${network}${given} ${dot} ${held}\n`,
     ...(model.isInsecure === true
       ? [
           exactLine`--insecure-http: anybody on the way to ${model.endpoint} can read the task, the answers${model.keyVariable === null ? '' : ' and the key'}\n`,

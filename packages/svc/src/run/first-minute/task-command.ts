@@ -76,7 +76,9 @@ export interface Conversation {
 
 /** Options that mean in a chat what they mean for a task. */
 const ofChat: ReadonlySet<string> = new Set(
-  'model keyEnv insecureHttp context write writeGit allow net env mcp hostRead containment offline'.split(' '),
+  'model keyEnv insecureHttp context write writeGit allow net env mcp hostRead projectText containment offline'.split(
+    ' ',
+  ),
 );
 
 /** Returns null where the command line has an option that only a task takes. */
@@ -98,6 +100,7 @@ export function withTaskFlags(command: Command): Command {
     .option('--env <names>', 'variables that its commands are given', names(variableShape))
     .option('--context <tokens>', 'what the model takes at once: earlier parts are summed up before it is full', tokens)
     .option('--mcp <command>', 'an MCP server whose tools the task may call, such as "npx -y <package> ."', aServer)
+    .option('--no-project-text', 'leave AGENTS.md of the folder out, which is put before the task')
     .option('--host-read <paths>', 'folders of this machine that its commands may read, such as /opt/sdk', paths);
 }
 
@@ -111,15 +114,34 @@ export function isNamed(command: Command): boolean {
   return command.getOptionValueSource('manifest') === 'cli' || command.getOptionValueSource('capsule') === 'cli';
 }
 
+/** Without those that are undefined. */
+export function flagsThatAreSet(flags: { readonly [Name in keyof TaskFlags]: TaskFlags[Name] | undefined }): TaskFlags {
+  return Object.fromEntries(Object.entries(flags).filter(([, value]) => value !== undefined));
+}
+
 /** The same on the command line of another `svc`. */
 export function taskFlagsAsGiven(flags: TaskFlags): readonly string[] {
-  const { model, keyEnv, insecureHttp, context, write, writeGit, allow, net, env, hostRead, mcp = [] } = flags;
+  const {
+    model,
+    keyEnv,
+    insecureHttp,
+    context,
+    projectText,
+    write,
+    writeGit,
+    allow,
+    net,
+    env,
+    hostRead,
+    mcp = [],
+  } = flags;
   const lists = { allow, net, env, 'host-read': hostRead };
   return [
     ...(model === undefined ? [] : ['--model', model]),
     ...(keyEnv === undefined ? [] : ['--key-env', keyEnv]),
     ...(insecureHttp === true ? ['--insecure-http'] : []),
     ...(context === undefined ? [] : ['--context', String(context)]),
+    ...(projectText === false ? ['--no-project-text'] : []),
     ...(write === true ? ['--write'] : []),
     ...(writeGit === true ? ['--write-git'] : []),
     ...mcp.flatMap((words) => ['--mcp', words.map(shellWord).join(' ')]),
@@ -240,10 +262,10 @@ export function refuseFlags(
     'mcp',
     'hostRead',
   ] as const;
-  const given = flags.find((flag) => options[flag] !== undefined);
+  const given = options.projectText === false ? 'noProjectText' : flags.find((flag) => options[flag] !== undefined);
   if (given === undefined) return;
   usage(
-    `--${given.replace(/[A-Z]/, (letter) => `-${letter.toLowerCase()}`)} is for a task without a manifest, and ${options.manifest} says what its capsule may do: change it there`,
+    `--${given.replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)} is for a task without a manifest, and ${options.manifest} says what its capsule may do: change it there`,
   );
 }
 
