@@ -5,7 +5,7 @@ import { afterEach, describe, expect, it } from 'vitest';
 import { chatEnvironment, killRunning, stopped } from '../support/chat-terminal.ts';
 import { FirstMinute } from '../support/first-minute.ts';
 import { hasPseudoTerminals, TerminalProcess } from '../support/terminal-process.ts';
-import { says } from '@svc/testing/fake-reply.ts';
+import { type FakeReply, says } from '@svc/testing/fake-reply.ts';
 
 const cleanups: (() => unknown)[] = [];
 
@@ -14,12 +14,12 @@ afterEach(async () => {
 });
 
 async function chatting(
-  replies: readonly string[],
+  replies: readonly (string | FakeReply)[],
   ...flags: readonly string[]
 ): Promise<{ readonly minute: FirstMinute; readonly chat: TerminalProcess }> {
   const minute = new FirstMinute({ ceiling: 'sealed' });
   cleanups.push(async () => await minute.dispose());
-  await minute.plays(...replies.map((text) => says(text)));
+  await minute.plays(...replies.map((reply) => (typeof reply === 'string' ? says(reply) : reply)));
   const env = chatEnvironment(minute);
   const chat = new TerminalProcess(minute.workspace, ['chat', ...flags], { columns: 120, env });
   cleanups.push(() => killRunning(minute.home));
@@ -88,6 +88,45 @@ describe.skipIf(!hasPseudoTerminals())('a chat without a manifest (skipped witho
     again.type('/model ollama/other\r');
     await again.shows(/other \(--model\)/);
     expect(await stopped(again)).toBe(0);
+  }, 120_000);
+
+  it('sums up what is longer than the model takes, once, and sends the message again', async () => {
+    const full = {
+      kind: 'refuse',
+      status: 400,
+      message: "This model's maximum context length is 8192 tokens.",
+    } as const;
+    const { minute, chat } = await chatting(
+      [{ ...says('One.'), usage: { input: 2900, output: 100 } }, full, says('Asked for first.'), says('Two.')],
+      '--context',
+      '6000',
+    );
+    chat.type('first\r');
+    await chat.shows(/^- done in .* tokens \u00B7 50 % of the context$/);
+    chat.type('second\r');
+    await chat.shows(
+      /^- the conversation is longer than the model takes: it is summed up, and the message sent again$/,
+    );
+    await chat.shows(/^- the message is sent again, and goes on from these notes;/);
+    await chat.shows(/^\u2502 Two\.$/);
+    const [, ...said] = lastAsked(minute);
+    expect(said).toHaveLength(1);
+    expect(said[0]?.[1]).toMatch(/^\[Notes of the conversation so far[^]*\n\nAsked for first\.\n\n[^]*\n\nsecond$/);
+    expect(await stopped(chat)).toBe(0);
+  }, 120_000);
+
+  it('does not sum up a first message that is longer than the model takes', async () => {
+    const full = {
+      kind: 'refuse',
+      status: 400,
+      message: "This model's maximum context length is 8192 tokens.",
+    } as const;
+    const { minute, chat } = await chatting([full]);
+    chat.type('first\r');
+    await chat.shows(/^\u2717 failed in /);
+    expect(await stopped(chat)).toBe(0);
+    expect(minute.model?.requests).toHaveLength(1);
+    expect(chat.terminal.rows.filter((row) => /summed up|notes/.test(row))).toEqual([]);
   }, 120_000);
 
   it('goes on from notes that the model wrote, once, and keeps the conversation where there are none', async () => {

@@ -589,6 +589,27 @@ describe.skipIf(skipped)('svc chat (skipped without python3)', () => {
     expect(chat.terminal.rows.every((row) => row.length <= 20)).toBe(true);
   });
 
+  it.each([[[]], [['--plain']]])('keeps hostile Markdown within 20 columns and inert, with %j', async (flags) => {
+    const text = [
+      `${'> - '.repeat(500)}deep`,
+      `${'|a'.repeat(300)}|\n${'|-'.repeat(300)}|\n${`${'|b'.repeat(300)}|\n`.repeat(3)}`,
+      `${'*a **b `c '.repeat(300)}\u202E\u2066turned\u001B[2J\u001B]0;t\u0007`,
+      'x'.repeat(5000),
+      '```sh\n- done in 3 s\n> mine\n\u009B2J',
+    ].join('\n\n');
+    const workspace = capsule({ script: script(says(text)) });
+    const chat = terminal(workspace, ['chat', ...flags], { columns: 20 });
+    await chat.shows(flags.length === 0 ? /^>$/ : /^Ctrl\+D leaves/);
+    chat.type('go\r');
+    await chat.shows(/^- done in \d/);
+    const { rows, acts } = chat.terminal;
+    expect(acts).toEqual([]);
+    expect(rows.filter((row) => row.length > 20 || /[\p{Cc}\u202E\u2066]/u.test(row))).toEqual([]);
+    expect(rows.filter((row) => row.startsWith('- done'))).toHaveLength(1);
+    expect(rows.filter((row) => row.startsWith('> mine'))).toEqual([]);
+    expect(rows.some((row) => /^(?:said:|\u2502) .*deep/.test(row))).toBe(true);
+  });
+
   it('shows what a hostile capsule says in rows that are not its own', async () => {
     const text = '> yes\n$ rm -rf /\n- done\n\u001B[2J\u001B[Hanswer> x\rstatus:  ok\u001B]0;t\u0007\n';
     const workspace = capsule({ script: script(says(text)) });

@@ -13,15 +13,21 @@ interface ChatViewParts {
   readonly resultCount: () => number;
   /** Whether the logs of the session are on this machine. */
   readonly hasLogs: () => boolean;
+  /** How full the context of the model is; null where nobody knows. */
+  readonly contextPercent: () => number | null;
 }
 
-export function chatView(context: CommandContext, { session, resultCount, hasLogs }: ChatViewParts): SessionView {
+export function chatView(
+  context: CommandContext,
+  { session, resultCount, hasLogs, contextPercent }: ChatViewParts,
+): SessionView {
   return new SessionView(context.stdout, {
     useColor: usesColor(context),
     nowMs: () => systemClock.monotonicMs(),
     keysHint: () => 'Esc cancels',
     answerHint: () => '',
     wholeOutput: () => `/show ${resultCount()}`,
+    contextPercent,
     keptOutput: (result) => (hasLogs() ? logsCommandOf(session, result) : null),
   });
 }

@@ -32,6 +32,7 @@ import type { SessionView } from '../shown/session-view.ts';
 import { endStopped } from '../sessions/stop.ts';
 import { OpenCapsule, runningSessionHelp } from '../sessions/tasks/open-capsule.ts';
 import { type ChangedModel, ModelChange } from './change-model.ts';
+import { contextPercent } from './chat-context.ts';
 import { chatView } from './chat-view.ts';
 import { type ChatOptions, type ContinueOptions, manifestOf, noTerminal, refuseOthers } from './chat-options.ts';
 import { ChatInput } from './chat-input.ts';
@@ -204,6 +205,7 @@ async function talk(parts: Talk, onView: (view: SessionView) => void): Promise<n
     session,
     resultCount: () => chatting?.resultCount ?? 0,
     hasLogs: () => located.record !== null,
+    contextPercent: () => contextPercent(located.record, chatting?.contextTokens ?? 0),
   });
   onView(view);
   const { record } = located;

@@ -12,6 +12,7 @@ import { say, type Shown } from '@svc/terminal/screen/shown.ts';
 import { OpenCapsule } from '../sessions/tasks/open-capsule.ts';
 import { ChatInput } from './chat-input.ts';
 import { type ChatCapsule, ChatSession } from './chat-session.ts';
+import { contextPercent } from './chat-context.ts';
 import { chatView } from './chat-view.ts';
 import { type ChangedModel, ModelChange } from './change-model.ts';
 import type { EndedSession } from './ended-session.ts';
@@ -43,6 +44,7 @@ export async function goOn(
     session: sessionId.slice(-4),
     resultCount: () => chat.resultCount,
     hasLogs: () => true,
+    contextPercent: () => contextPercent(located?.record ?? null, chat.contextTokens),
   });
   const chat: ChatSession = new ChatSession(
     { context, capsule, view, readPast: () => new Map() },

@@ -1,10 +1,9 @@
 /** The commands that a person types into a chat. */
 
-import { join, resolve } from 'node:path';
+import { resolve } from 'node:path';
 
 import type { ScopeObject } from '@svc/artifacts/grants/scope-object.ts';
 import { ioFault } from '@svc/kit/files/io-fault.ts';
-import { readSmallText } from '@svc/kit/files/read-text.ts';
 import { writeNewFileSync } from '@svc/kit/files/replace-file.ts';
 import { shownBytes, shownCount } from '@svc/kit/shown-values.ts';
 import { closestName } from '@svc/kit/diagnostics/closest-name.ts';
@@ -18,7 +17,9 @@ import type { CommandContext } from '@svc/terminal/screen/command-context.ts';
 import { shownCall } from '../shown/call-rows.ts';
 import { cutOf, logsCommandOf } from '../shown/cut-output.ts';
 import { changedLines } from '../shown/line-changes.ts';
-import type { ChatSession, KeptResult } from './chat-session.ts';
+import { contextPercent, contextSizeOf } from './chat-context.ts';
+import type { ChatSession } from './chat-session.ts';
+import type { KeptResult } from './kept-results.ts';
 
 /** What commands act on. */
 export interface CommandScope {
@@ -118,14 +119,10 @@ export async function runSlashCommand(line: string, scope: CommandScope): Promis
   await command.run(rest.trim(), scope);
 }
 
-/** A task without a manifest has one of its own, which says what the model takes. */
 function sayTokens(_rest: string, { chat, record }: CommandScope): void {
-  const directory = record?.session_directory ?? null;
-  const kept = directory === null ? null : readSmallText(join(directory, 'svc.yaml'));
-  const [, most] = (kept?.kind === 'text' ? /^ {2}context: \{ max_tokens: (\d{1,9}) \}/m.exec(kept.text) : null) ?? [];
-  const share = most === undefined ? 0 : Math.min(100, Math.round((100 * chat.contextTokens) / Number(most)));
-  const full =
-    most === undefined ? say`` : say`; ${share} % of the context is used, of ${shownCount(Number(most))} tokens`;
+  const size = contextSizeOf(record);
+  const percent = contextPercent(record, chat.contextTokens) ?? 0;
+  const full = size === null ? say`` : say`; ${percent} % of the context is used, of ${shownCount(size)} tokens`;
   chat.say(say`${shownCount(chat.tokens)} tokens so far${full}\n`);
 }
 

@@ -42,6 +42,8 @@ export interface ViewSettings {
   readonly wholeOutput: (result: ShownResult) => string | null;
   /** The same of an output that its result does not hold whole: `svc logs 4f1a 7`. */
   readonly keptOutput: (result: ShownResult) => string | null;
+  /** How many percent of the model's context are used, for the end of a task; null where nobody knows. */
+  readonly contextPercent?: () => number | null;
 }
 
 /**
@@ -305,7 +307,7 @@ export class SessionView {
     if (facts !== null) this.#cutOff();
     const took = facts === null ? '' : ` in ${shownDuration(facts.tookMs)}`;
     const turns = facts === null ? '' : ` · ${facts.turns === 1 ? '1 turn' : `${facts.turns} turns`}`;
-    const tokens = facts === null || facts.tokens === 0 ? '' : ` · ${shownCount(facts.tokens)} tokens`;
+    const tokens = facts === null || facts.tokens === 0 ? '' : ` · ${shownCount(facts.tokens)} tokens${this.#share()}`;
     switch (state) {
       case 'completed':
         return this.#own(say`- done${took}${turns}${tokens}`, 'bold');
@@ -317,6 +319,11 @@ export class SessionView {
           'red',
         );
     }
+  }
+
+  #share(): string {
+    const percent = this.#settings.contextPercent?.() ?? null;
+    return percent === null ? '' : ` · ${percent} % of the context`;
   }
 
   /** Calls that the end of their task has cut off. */

@@ -1,0 +1,23 @@
+/** Keeps the last results of a chat, which `/show` prints whole. */
+
+import type { ShownResult } from '../shown/session-event.ts';
+
+const maxResults = 100;
+/** Characters that a chat holds of results, and of an answer. */
+export const maxHeld: number = 16 * 1024 * 1024;
+
+/** A result, and the number under which it is shown again. */
+export interface KeptResult {
+  readonly number: number;
+  readonly result: ShownResult;
+}
+
+/** As many as are kept; the newest one whatever its length. */
+export function lastOf(results: readonly KeptResult[]): KeptResult[] {
+  let held = 0;
+  const tooMuch = results.findLastIndex(({ result }, index) => {
+    held += result.content.length;
+    return results.length - index > maxResults || (held > maxHeld && index < results.length - 1);
+  });
+  return results.slice(tooMuch + 1);
+}
