@@ -1,10 +1,20 @@
-import { execFileSync, spawn } from 'node:child_process';
-import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs';
+import { execFileSync, spawn, spawnSync } from 'node:child_process';
+import { createHash } from 'node:crypto';
+import {
+  copyFileSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { createServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 
 import { startFakeOpenAi } from '@svc/testing/fake-openai.ts';
 import { describe, expect, it, onTestFinished } from 'vitest';
@@ -13,7 +23,9 @@ import { useCapsules } from '../support/capsule-folders.ts';
 import { certify, shown } from '../support/certify.ts';
 import { StandInProxy } from '../support/stand-in-proxy.ts';
 import { svc, type SvcEnd } from '../support/svc-process.ts';
+import { warmHome } from '../support/warm-home.ts';
 import type { Workspace } from '../support/workspace.ts';
+import { giveAway, sealed } from './contained-capsule.ts';
 import { hasProgram, whereClassIs } from './use-capsule.ts';
 
 const capsule = useCapsules();
@@ -24,7 +36,7 @@ const hasPrograms = ['openssl', 'curl', 'git', 'python3'].every(hasProgram);
 interface Service {
   /** What was asked, with the credential: `GET /me known`. */
   readonly asked: string[];
-  readonly run: (commands: readonly string[], manifest?: string) => Promise<Ran>;
+  readonly run: (commands: readonly string[], as?: { readonly uid: number | null }) => Promise<Ran>;
 }
 
 interface Ran extends SvcEnd {
@@ -40,6 +52,7 @@ async function service(): Promise<Service> {
   const root = mkdtempSync(join(tmpdir(), 'svc-service-'));
   onTestFinished(() => rmSync(root, { recursive: true, force: true }));
   makeRepository(root);
+  makePackages(root);
   const server = createServer(shown(authority), (request, response) => {
     const { authorization = 'nothing' } = request.headers;
     const who = isKnown(authorization) ? 'known' : 'unknown';
@@ -57,10 +70,9 @@ async function service(): Promise<Service> {
     SERVICE_TOKEN: canary,
     HTTPS_PROXY: `http://127.0.0.1:${proxy.port}`,
     NO_PROXY: '127.0.0.1',
-    NODE_EXTRA_CA_CERTS: authority.certificate,
     SVC_CONTAINMENT_CEILING: 'sealed',
   };
-  const run = async (commands: readonly string[], manifest = whole): Promise<Ran> => {
+  const run: Service['run'] = async (commands, { uid } = { uid: null }) => {
     const script = commands.map((command, at) => ({
       kind: 'stream' as const,
       toolCalls: [{ id: `call_${at}`, name: 'bash', arguments: JSON.stringify({ command }) }],
@@ -74,9 +86,18 @@ async function service(): Promise<Service> {
 version: 0.1.0
 trace: { capture: content }
 inference: { endpoint: "${provider.endpoint}", model: small, max_turns: 30, driver: { artifact: svc-driver-openai } }
-${manifest}`,
+${whole}`,
     );
-    const end = await svc(workspace, ['run', '-p', 'Go.', '--containment', 'sealed'], { env });
+    const trusted = join(workspace.folder, 'authority.pem');
+    copyFileSync(authority.certificate, trusted);
+    if (uid !== null) {
+      warmHome(workspace.home, uid);
+      giveAway(dirname(workspace.folder), uid);
+    }
+    const end = await svc(workspace, ['run', '-p', 'Go.', '--containment', 'sealed'], {
+      env: { ...env, NODE_EXTRA_CA_CERTS: trusted },
+      ...(uid === null ? {} : { uid }),
+    });
     if (end.stderr.includes('E-CAP-003')) throw new Error(end.stderr);
     const messages =
       (provider.requests.at(-1)?.json as { readonly messages: readonly Record<string, string>[] } | undefined)
@@ -91,13 +112,13 @@ ${manifest}`,
 }
 
 const whole = `capabilities:
-  shell: { allow: [bash, curl, git, python3, node, openssl, cat, env, grep, ls, sleep] }
+  shell: { allow: [bash, curl, git, python3, node, npm, openssl, cat, env, grep, ls, sleep] }
   env: { allow: [SERVICE_TOKEN] }
   network:
     allow:
       - host: https://${host}
         credential: service
-        rules: ["* /me", "GET /echo", "GET /late", "GET /away", "* /repo.git/**"]
+        rules: ["* /me", "GET /echo", "GET /late", "GET /away", "* /repo.git/**", "GET /npm/**", "GET /simple/**"]
   credentials:
     service: { value: "\${SERVICE_TOKEN}", for: [shell], scheme: basic, user: x-access-token, env: SERVICE_TOKEN, shape: ghp_ }
 `;
@@ -116,6 +137,7 @@ interface Answering {
 function answer({ request, response, who, root }: Answering): void {
   const { url = '', headers } = request;
   if (url.startsWith('/repo.git/')) return serveGit({ request, response, who, root });
+  if (/^\/(?:npm|simple)\//.test(url)) return servePackages({ request, response, who, root });
   if (url === '/echo') return void response.end(JSON.stringify({ said: canary }));
   if (url === '/away') return void response.writeHead(302, { location: `https://${host}/me?k=${canary}` }).end();
   if (url === '/late')
@@ -132,6 +154,45 @@ function makeRepository(root: string): void {
   git('-C', 'work', 'commit', '--allow-empty', '-m', 'first of them');
   git('clone', '--bare', 'work', 'repo.git');
   git('-C', 'repo.git', 'config', 'http.receivepack', 'true');
+}
+
+/** The package `thing` as registries for npm and Python have it. */
+function makePackages(root: string): void {
+  mkdirSync(join(root, 'package'));
+  writeFileSync(join(root, 'package', 'package.json'), '{"name":"thing","version":"1.0.0"}');
+  execFileSync('tar', ['-czf', 'thing-1.0.0.tgz', 'package'], { cwd: root });
+  const wheel = `import zipfile
+with zipfile.ZipFile("thing-1.0.0-py3-none-any.whl", "w") as wheel:
+    wheel.writestr("thing.py", "")
+    wheel.writestr("thing-1.0.0.dist-info/METADATA", "Metadata-Version: 2.1\\nName: thing\\nVersion: 1.0.0\\n")
+    wheel.writestr("thing-1.0.0.dist-info/WHEEL", "Wheel-Version: 1.0\\nRoot-Is-Purelib: true\\nTag: py3-none-any\\n")
+    wheel.writestr("thing-1.0.0.dist-info/RECORD", "")`;
+  execFileSync('python3', ['-c', wheel], { cwd: root });
+}
+
+/** Nothing of a package is for those without the key. */
+function servePackages({ request, response, who, root }: Answering): void {
+  if (who !== 'known') return void response.writeHead(401).end();
+  const [archive, wheel] = ['thing-1.0.0.tgz', 'thing-1.0.0-py3-none-any.whl'].map((name) => join(root, name));
+  const tarball = readFileSync(archive ?? '');
+  const integrity = `sha512-${createHash('sha512').update(tarball).digest('base64')}`;
+  const version = { name: 'thing', version: '1.0.0', dist: { tarball: `${u}/npm/thing/-/thing-1.0.0.tgz`, integrity } };
+  switch (request.url) {
+    case '/npm/thing':
+      return void response.end(
+        JSON.stringify({ name: 'thing', 'dist-tags': { latest: '1.0.0' }, versions: { '1.0.0': version } }),
+      );
+    case '/npm/thing/-/thing-1.0.0.tgz':
+      return void response.end(tarball);
+    case '/simple/thing/':
+      return void response
+        .setHeader('content-type', 'text/html')
+        .end('<!DOCTYPE html><html><body><a href="../thing-1.0.0-py3-none-any.whl">thing</a></body></html>');
+    case '/simple/thing-1.0.0-py3-none-any.whl':
+      return void response.end(readFileSync(wheel ?? ''));
+    default:
+      return void response.writeHead(404).end();
+  }
 }
 
 /** By the CGI program that git brings along. */
@@ -223,6 +284,7 @@ describe.skipIf(!hasPrograms)('a key for commands in sealed (skipped without ope
       [`curl -sSk --resolve other.test:443:127.0.0.1 --noproxy '*' https://other.test/ 2>&1`, /curl: \(\d+\)/],
       [`curl -sSi ${u}/me | grep -ci set-cookie`, /^0$/m],
       [`curl -sS -X POST --data "k=$SERVICE_TOKEN" -w '%{http_code}' ${u}/me`, /known identity/],
+      [`ulimit -c unlimited; K="$(curl -sS ${u}/me)" bash -c 'kill -SEGV $$'; ls; echo crashed`, /crashed/],
       [
         'env; cat /proc/*/environ; cat /proc/*/cmdline; grep -rsl can""ary . /etc /tmp "$HOME" /opt; echo searched',
         /searched/,
@@ -259,4 +321,53 @@ describe.skipIf(!hasPrograms)('a key for commands in sealed (skipped without ope
     });
     expect(lines.filter(({ rule }) => rule === 'capabilities.credentials.service').length).toBeGreaterThanOrEqual(5);
   }, 240_000);
+
+  it('reaches registries for npm and Python, and a client that takes no bundle but the one it is told', async (context) => {
+    context.skip(!hasProgram('npm'), 'needs npm');
+    context.skip(spawnSync('python3', ['-c', 'import pip, requests']).status !== 0, 'needs pip and requests');
+    const { run, asked } = await service();
+    const clients: readonly (readonly [string, RegExp])[] = [
+      [`python3 -c 'import requests as r; print(r.get("${u}/me").text)'`, /known identity/],
+      [
+        `npm install thing --registry ${u}/npm/ --cache ./cache --no-audit --no-fund 2>&1; cat node_modules/thing/package.json`,
+        /"version":"1\.0\.0"/,
+      ],
+      [
+        `python3 -m pip --disable-pip-version-check download --no-cache-dir --no-deps --index-url ${u}/simple/ thing 2>&1; ls`,
+        /thing-1\.0\.0-py3-none-any\.whl/,
+      ],
+    ];
+    const ran = await whereClassIs(context, 'sealed', async () => await run(clients.map(([command]) => command)));
+    for (const [at, [command, expected]] of clients.entries()) expect(ran.heard[at], command).toMatch(expected);
+    expect(asked).toEqual(
+      expect.arrayContaining(['GET /npm/thing/-/thing-1.0.0.tgz known', 'GET /simple/thing/ known']),
+    );
+    expect(asked.filter((each) => each.endsWith(' unknown'))).toEqual([]);
+    expect(ran.heard.join('\n') + ran.stdout + ran.stderr).not.toContain('canary');
+  }, 240_000);
+
+  it.for(sealed.filter(({ uid }) => uid !== null))(
+    'is held alike for commands in $name',
+    async ({ uid }, context) => {
+      const { run, asked } = await service();
+      const commands = [
+        `curl -sS ${u}/me`,
+        `curl -sS "$SVC_GATEWAY_SERVICE/me"`,
+        `git clone -q ${u}/repo.git r && git -C r log --format=%s | cat`,
+        `curl -sS ${u}/echo`,
+        'env; cat /proc/*/environ; grep -rsl can""ary . /etc /tmp "$HOME" /opt; echo searched',
+      ];
+      const ran = await whereClassIs(context, 'sealed', async () => await run(commands, { uid }));
+      expect(ran.heard).toEqual([
+        expect.stringContaining('known identity'),
+        expect.stringContaining('known identity'),
+        expect.stringContaining('first of them'),
+        expect.stringContaining('and was cut'),
+        expect.stringContaining('searched'),
+      ]);
+      expect(asked.filter((each) => each.endsWith(' unknown'))).toEqual([]);
+      expect(ran.heard.join('\n') + ran.stdout + ran.stderr).not.toContain('canary');
+    },
+    240_000,
+  );
 });

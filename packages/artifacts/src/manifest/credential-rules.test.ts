@@ -109,6 +109,11 @@ describe('a credential in a manifest', () => {
       '  network: { allow: [{ host: "https://api.test", credential: other }] }\n',
       'names none of capabilities.credentials',
     ],
+    [
+      'has a host of peers',
+      `${capsule()}  peer_fetch: { allow: [peer.test, "api.test:443"] }\n`,
+      'capabilities.peer_fetch.allow[1] is a host that capabilities.network.allow[0] holds to rules or a key',
+    ],
     ['has a rule that is none', capsule({ entry: ', rules: ["/repos"]' }), 'is not a method and a path'],
     ['has a rule with two readings', capsule({ entry: ', rules: ["GET /a/../b"]' }), 'segment of dots'],
     [

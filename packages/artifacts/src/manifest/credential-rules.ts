@@ -27,6 +27,7 @@ export function checkCredentials(draft: Draft, findings: Findings): void {
   const names = draft.isBlock(...held) ? Object.keys(draft.at(...held) as object) : [];
   for (const entry of entries) if (entry.isBlock) checkEntry(draft, entries, { entry, names, findings });
   checkServers(draft, entries, findings);
+  checkPeers(draft, entries, findings);
   for (const name of names) checkCredential(draft, name, findings);
   checkVariables(draft, names, findings);
 }
@@ -66,6 +67,20 @@ function checkServers(draft: Draft, entries: readonly Entry[], findings: Finding
       path,
       hint: 'keep one of the two: auth of the entry is what the server is shown',
     });
+  }
+}
+
+/** svc itself fetches from peers, as from servers: nothing holds that to a block. */
+function checkPeers(draft: Draft, entries: readonly Entry[], findings: Findings): void {
+  const peers: KeyPath = ['capabilities', 'peer_fetch', 'allow'];
+  for (const [index, peer] of draft.list(...peers).entries()) {
+    const reading = parseDestination(typeof peer === 'string' ? peer : '');
+    if (reading.kind === 'malformed') continue;
+    const held = entries.find(({ isBlock, destination }) => isBlock && overlaps(destination, reading.destination));
+    if (held === undefined) continue;
+    const path = [...peers, index];
+    const message = `${renderKeyPath(path)} is a host that ${renderKeyPath(held.path)} holds to rules or a key, which fetch-peer-file would not be held to`;
+    findings.add('E-CAP-030', message, { path, hint: 'keep one of the two' });
   }
 }
 
