@@ -347,7 +347,8 @@ describe.skipIf(!hasPrograms)('a key for commands in sealed (skipped without ope
   }, 240_000);
 
   it.for(sealed.filter(({ uid }) => uid !== null))(
-    'is held alike for commands in $name',
+    'reaches the service and no such place in $name',
+    { timeout: 240_000 },
     async ({ uid }, context) => {
       const { run, asked } = await service();
       const commands = [
@@ -368,6 +369,5 @@ describe.skipIf(!hasPrograms)('a key for commands in sealed (skipped without ope
       expect(asked.filter((each) => each.endsWith(' unknown'))).toEqual([]);
       expect(ran.heard.join('\n') + ran.stdout + ran.stderr).not.toContain('canary');
     },
-    240_000,
   );
 });

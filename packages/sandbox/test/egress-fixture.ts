@@ -4,6 +4,7 @@ import { createServer, type AddressInfo, type Server, type Socket } from 'node:n
 import { connectDirectly } from '../src/egress/open-upstream.ts';
 import type { EgressDecision, EgressLimits } from '../src/egress/egress-rules.ts';
 import { EgressProxy } from '../src/egress/egress-proxy.ts';
+import type { BoundNetwork } from '../src/egress/bound-network.ts';
 import type { OwnService } from '../src/egress/proxy-target.ts';
 import type { ProxyFor } from '@svc/kit/net/proxy.ts';
 import type { HostResolver } from '@svc/kit/net/resolver.ts';
@@ -20,6 +21,7 @@ export interface EgressSetting {
   readonly resolver?: HostResolver;
   readonly service?: OwnService;
   readonly proxyFor?: ProxyFor;
+  readonly bound?: BoundNetwork;
 }
 
 /** An egress proxy behind a listener of this machine, and all it decides, asks and connects to. */
@@ -63,6 +65,7 @@ export class EgressFixture {
       onDecision: (decision) => this.decisions.push(decision),
       limits,
       ...(setting.service === undefined ? {} : { service: setting.service }),
+      ...(setting.bound === undefined ? {} : { bound: setting.bound }),
       ...(setting.proxyFor === undefined ? {} : { proxyFor: setting.proxyFor }),
     });
     this.#listener = createServer((socket) => {

@@ -3,7 +3,7 @@
 import type { ClientRequest } from 'node:http';
 import type { Socket } from 'node:net';
 
-import type { BoundHost } from '@svc/kit/keys/bound-host.ts';
+import type { AnswerGuard, BoundDecision, BoundHost } from '@svc/kit/keys/bound-host.ts';
 import { destinationOf, formatDestination } from '@svc/kit/net/network-destination.ts';
 import type { EgressDecision, EgressRules } from './egress-rules.ts';
 import { type ForwardEnd, forwardRequest } from './forward-request.ts';
@@ -47,11 +47,12 @@ export async function serveBound(serving: BoundServing): Promise<ForwardEnd> {
     refused(text);
     return refuse(501, text);
   }
-  const decision = host.decide({ method: head.method, target: head.target, headers: head.headers });
-  if (decision.kind === 'refused') {
-    refused(decision.reason, decision.rule);
-    return refuse(403, decision.reason);
+  const begun = beginServing(host, head);
+  if (begun.kind === 'refused') {
+    refused(begun.reason, begun.rule);
+    return refuse(403, begun.reason);
   }
+  const { decision, guard } = begun;
   const headers = host.isGuarded
     ? [
         ...decision.headers.filter(([name]) => name.toLowerCase() !== 'accept-encoding'),
@@ -63,7 +64,6 @@ export async function serveBound(serving: BoundServing): Promise<ForwardEnd> {
   gone.addEventListener('abort', end);
   if (gone.aborted) end();
   let seen: Pick<EgressDecision, 'status' | 'cut'> = {};
-  const guard = host.openGuard();
   const forwarded = await forwardRequest({
     head,
     reader,
@@ -83,6 +83,24 @@ export async function serveBound(serving: BoundServing): Promise<ForwardEnd> {
     });
   else rules.onDecision({ ...about, verdict: 'allowed', reason: null, keyed: decision.keyed, ...seen });
   return forwarded;
+}
+
+type Begun =
+  | { readonly kind: 'begun'; readonly decision: Permitted; readonly guard: AnswerGuard | null }
+  | { readonly kind: 'refused'; readonly reason: string; readonly rule?: string };
+type Permitted = Extract<BoundDecision, { readonly kind: 'permitted' }>;
+
+/** Decides, and begins the search of the answer. Where either fails, whatever the reason, the request does not go out. */
+function beginServing(host: BoundHost, { method, target, headers }: RequestHead): Begun {
+  try {
+    const decision = host.decide({ method, target, headers });
+    return decision.kind === 'refused' ? decision : { kind: 'begun', decision, guard: host.openGuard() };
+  } catch {
+    return {
+      kind: 'refused',
+      reason: `A request to ${host.origin} is refused: it could not be held to what is granted.`,
+    };
+  }
 }
 
 function startRequest({ rules, client }: BoundServing, head: RequestHead, url: URL): ClientRequest {
