@@ -3,10 +3,11 @@ import { join } from 'node:path';
 import { afterEach, describe, expect, it } from 'vitest';
 
 import { useCapsules } from '../support/capsule-folders.ts';
+import { FrameStream } from '../support/frame-stream.ts';
 import { calls } from '../support/mcp-artifact.ts';
 import { playSession } from '../support/mcp-capsule.ts';
-import { RemoteMcpServer, remoteTools } from '../support/remote-server.ts';
-import { svc } from '../support/svc-process.ts';
+import { bookTool, RemoteMcpServer, remoteTools } from '../support/remote-server.ts';
+import { message, rpc, startCapsule, svc } from '../support/svc-process.ts';
 import type { Workspace } from '../support/workspace.ts';
 
 const capsule = useCapsules();
@@ -87,6 +88,33 @@ describe('an MCP server on the web', () => {
     expect(replayed).toMatchObject({ code: 0 });
     expect(replayed.stdout).toContain('the same except for ids and times');
   });
+
+  it.each(['2026-07-28', '2025-11-25'])(
+    'asks the sender of the task in revision %s, and a replay asks nobody',
+    async (revision) => {
+      const remote = await started();
+      const properties = { seats: { type: 'integer' } };
+      const forms = [{ mode: 'form', message: 'How many?', requestedSchema: { type: 'object', properties } }];
+      Object.assign(remote.ways, { isModern: revision === '2026-07-28', tools: [bookTool], forms });
+      const workspace = await withServer(remote, calls(['server__book', {}]));
+      const { process, line } = await startCapsule(workspace, ['--workdir', 'work']);
+      const stream = await FrameStream.open(line.url, 'message/stream', message('Book a table.'));
+      await stream.status(
+        'input-required',
+        'the server of server asks: How many?\nGive no password or key here.\nseats: a whole number; an empty answer declines.',
+      );
+      await rpc(line.url, 'message/send', message('4'));
+      const { frames } = await stream.untilClosed();
+      expect(await process.ended).toMatchObject({ code: 0 });
+      expect(frames.find(({ event }) => event === 'artifact')?.data['artifact']).toMatchObject({
+        content: fenced('server__book', '[{"action":"accept","content":{"seats":4}}]'),
+      });
+      remote.close();
+      const replayed = await svc(workspace, ['run', '--replay']);
+      expect(replayed).toMatchObject({ code: 0 });
+      expect(replayed.stdout).toContain('the same except for ids and times');
+    },
+  );
 
   it('gets its token with each request, and nothing that svc writes has it', async () => {
     const remote = await started();

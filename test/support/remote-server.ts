@@ -4,7 +4,13 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net';
 import { setTimeout as after } from 'node:timers/promises';
 
-import { createMcpHandler, Server, WebStandardStreamableHTTPServerTransport } from '@modelcontextprotocol/server';
+import {
+  type CallToolResult,
+  createMcpHandler,
+  inputRequired,
+  Server,
+  WebStandardStreamableHTTPServerTransport,
+} from '@modelcontextprotocol/server';
 
 interface RemoteTool {
   readonly name: string;
@@ -15,12 +21,15 @@ interface RemoteTool {
 const text = { type: 'object', properties: { text: { type: 'string' } }, required: ['text'] };
 const nothing = { type: 'object', properties: {} };
 
-/** `echo` gives its text back, `big` as many bytes as it is asked for, `slow` never answers. */
+/** `echo` gives its text back, `big` as many bytes as it is asked for, `slow` never answers, `book` asks the forms of `ways` and gives the answers back. */
 export const remoteTools: readonly RemoteTool[] = [
   { name: 'echo', description: 'Says it again.', inputSchema: text },
   { name: 'big', description: 'A lot.', inputSchema: { type: 'object', properties: { bytes: { type: 'integer' } } } },
   { name: 'slow', description: 'Takes for ever.', inputSchema: nothing },
 ];
+
+/** A tool that is listed by servers which ask. */
+export const bookTool: RemoteTool = { name: 'book', description: 'Books a table.', inputSchema: nothing };
 
 interface Ways {
   tools: readonly RemoteTool[];
@@ -30,6 +39,8 @@ interface Ways {
   isModern: boolean;
   /** Answers in place of the library; false leaves it to that. */
   instead: (request: IncomingMessage, response: ServerResponse, method: string) => boolean;
+  /** What `book` asks one after the other: the message and the schema of each form, or anything else that is wrong. */
+  forms: readonly object[];
 }
 
 /** What a request was: its method of the protocol, or the one of HTTP without one. */
@@ -41,7 +52,7 @@ interface SeenRequest {
 
 /** A server of both revisions on a port of loopback. */
 export class RemoteMcpServer {
-  readonly ways: Ways = { tools: remoteTools, authorization: null, isModern: true, instead: () => false };
+  readonly ways: Ways = { tools: remoteTools, authorization: null, isModern: true, instead: () => false, forms: [] };
   readonly seen: SeenRequest[] = [];
   /** Calls that the client gave up. */
   left = 0;
@@ -84,9 +95,17 @@ export class RemoteMcpServer {
         context.mcpReq.signal.addEventListener('abort', () => void (this.left += 1));
         await after(60_000, undefined, { signal: context.mcpReq.signal, ref: false });
       }
+      if (params.name === 'book') return this.#booked(context.mcpReq.inputResponses);
       return { content: [{ type: 'text', text: params.name === 'big' ? 'x'.repeat(bytes) : said }] };
     });
     return server;
+  }
+
+  /** The library asks clients of either revision in their way. */
+  #booked(answers: object | undefined): ReturnType<typeof inputRequired> | CallToolResult {
+    if (answers !== undefined) return { content: [{ type: 'text', text: JSON.stringify(Object.values(answers)) }] };
+    const asked = this.ways.forms.map((form, at) => [`q${at}`, { method: 'elicitation/create', params: form }]);
+    return inputRequired({ inputRequests: Object.fromEntries(asked) as never });
   }
 
   async #serve(request: IncomingMessage, response: ServerResponse): Promise<void> {

@@ -24,7 +24,8 @@ export function createMcpTools({ name: artifact, description, server, listed }: 
     description: tool.description === '' ? description : tool.description,
     kind: 'mcp',
     inputSchema: tool.inputSchema,
-    call: (args, { signal, digits }) => server.call({ tool: tool.name, args, digits, signal }),
+    call: (args, { signal, digits, requestInput }) =>
+      server.call({ tool: tool.name, args, digits, signal, ask: requestInput }),
     warm: () => server.prepare(),
   }));
 }

@@ -3,6 +3,7 @@
 import { Connections } from '@svc/kit/net/connections.ts';
 import { mayReach, type NetworkDestination } from '@svc/kit/net/network-destination.ts';
 import type { ProxyFor } from '@svc/kit/net/proxy.ts';
+import { AskingCall } from './asking-call.ts';
 import { HttpTransport } from './http-transport.ts';
 import { ServerConnection, type ServerAnswer, type ToolList } from './server-connection.ts';
 import type { ServerPlace } from './tool-server.ts';
@@ -26,6 +27,7 @@ export function remoteServer(server: RemoteServer): ServerPlace {
       const connection = await ServerConnection.open({
         version,
         asksRevision: true,
+        asking: AskingCall,
         transportOf: (sdk) => new HttpTransport({ url, connections, headers, onListChanged, sdk }),
       });
       return { kind: 'connected', connection };

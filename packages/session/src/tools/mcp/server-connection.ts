@@ -9,8 +9,10 @@ import { maxTimerMs } from '@svc/kit/units.ts';
 import { quoted, shortened } from '@svc/kit/diagnostics/printable.ts';
 import type { Digits } from '@svc/kit/exact-json.ts';
 import { unusableAnswer } from './absent-values.ts';
+import type { AskingCall } from './asking-call.ts';
 import { callResult, type CallResult } from './call-content.ts';
 import { codeless, lost, unusable } from './meant-messages.ts';
+import { AskedTooMuch, type CallQuestions } from './server-questions.ts';
 
 /** The whole list of a well-meant server fits in a page or two. */
 const maxPages = 64;
@@ -55,6 +57,8 @@ interface ConnectionSettings {
   readonly version: string;
   /** Whether the server may speak a revision without a handshake, which is asked for first. */
   readonly asksRevision?: boolean;
+  /** What answers its questions; without it they are refused. */
+  readonly asking?: typeof AskingCall;
 }
 
 export interface RequestLimits {
@@ -84,18 +88,23 @@ export class ServerConnection {
   readonly #sdk: ProtocolSdk;
   readonly #client: Sdk.Client;
   readonly #transport: ServerTransport;
+  readonly #asking: typeof AskingCall | null;
 
   /** The SDK is loaded with the first server: a capsule without one pays nothing for it. */
   static async open(settings: ConnectionSettings): Promise<ServerConnection> {
     return new ServerConnection(await import('@modelcontextprotocol/client'), settings);
   }
 
-  private constructor(sdk: ProtocolSdk, { transportOf, version, asksRevision = false }: ConnectionSettings) {
+  private constructor(sdk: ProtocolSdk, { transportOf, version, asksRevision = false, asking }: ConnectionSettings) {
     this.#sdk = sdk;
+    this.#asking = asking ?? null;
     this.#transport = transportOf(sdk);
     const revision = asksRevision ? { versionNegotiation: { mode: 'auto' as const } } : {};
-    // No capability is declared, so sampling, elicitation and roots are refused.
-    this.#client = new sdk.Client({ name: 'svc', version }, { capabilities: {}, ...revision });
+    // What is not declared is refused: sampling, roots, and addresses that a person is to open.
+    const capabilities = asking === undefined ? {} : { elicitation: { form: {} } };
+    this.#client = new sdk.Client({ name: 'svc', version }, { capabilities, ...revision });
+    if (asking === undefined) return;
+    this.#client.setRequestHandler('elicitation/create', async ({ params }) => await asking.answer({ ...params }));
   }
 
   get isOpen(): boolean {
@@ -168,9 +177,23 @@ export class ServerConnection {
   }
 
   /** Sends the server an abort or a passed limit, and does not wait for it. */
-  async call({ digits, ...params }: CallParameters, limits: RequestLimits): Promise<ServerAnswer<CallResult>> {
+  async call(
+    { digits, ...params }: CallParameters,
+    limits: RequestLimits,
+    questions: CallQuestions | null = null,
+  ): Promise<ServerAnswer<CallResult>> {
     if (digits !== undefined) this.#transport.keepDigits(params.arguments, digits);
-    return await this.#request('tools/call', { params, schema: callResult, limits });
+    if (this.#asking === null || questions === null) {
+      return await this.#request('tools/call', { params, schema: callResult, limits });
+    }
+    const { timeoutMs } = limits;
+    const { SdkError, SdkErrorCode } = this.#sdk;
+    const late = (): Error => new SdkError(SdkErrorCode.RequestTimeout, 'the time is over');
+    const call = new this.#asking(questions, { ...limits, late });
+    const options = { signal: call.signal, timeout: maxTimerMs };
+    return await this.#answer(timeoutMs, () =>
+      call.run(() => this.#client.request({ method: 'tools/call', params }, callResult, options)),
+    );
   }
 
   /** Ends the connection, and the process of one. */
@@ -195,6 +218,7 @@ export class ServerConnection {
     try {
       return { kind: 'answered', value: await ask() };
     } catch (error) {
+      if (error instanceof AskedTooMuch) return { kind: 'failed', reason: error.message, late: false };
       if (!this.#isAboutServer(error)) throw error;
       const late = error instanceof this.#sdk.SdkError && error.code === this.#sdk.SdkErrorCode.RequestTimeout;
       const code = error instanceof this.#sdk.ProtocolError ? { code: error.code } : {};

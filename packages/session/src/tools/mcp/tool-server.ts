@@ -6,8 +6,9 @@ import type { Clock } from '@svc/kit/clock.ts';
 import type { Digits } from '@svc/kit/exact-json.ts';
 import type { LogBudget } from '@svc/kit/log-budget.ts';
 import { captureOutput, OutputLog, type CutBefore } from '../captured-output.ts';
-import { type ToolOutcome, neverReached } from '../tool.ts';
+import { type InputAnswer, type ToolOutcome, neverReached } from '../tool.ts';
 import { contentOf } from './call-content.ts';
+import { CallQuestions } from './server-questions.ts';
 import { changeOf, checkListed, type ListedTools } from './listed-tools.ts';
 import { type PinnedTool, pinChange, pinnedTools } from './pinned-tools.ts';
 import type { ServerConnection, RequestLimits, ServerAnswer, ToolList } from './server-connection.ts';
@@ -65,6 +66,8 @@ export interface ServerCall {
   readonly args: Readonly<Record<string, unknown>>;
   readonly digits?: Digits | undefined;
   readonly signal: AbortSignal;
+  /** Puts a question of the server to the sender of the task. */
+  readonly ask?: (prompt: string) => Promise<InputAnswer>;
 }
 
 interface Running {
@@ -122,7 +125,7 @@ export class ToolServer {
   }
 
   async #call(call: ServerCall, isFirst: boolean): Promise<ToolOutcome> {
-    const { tool, args, digits, signal } = call;
+    const { tool, args, digits, signal, ask } = call;
     const { name, deadlineMs } = this.#settings;
     const start = await unlessAborted(this.#connected(), signal);
     if (start.kind === 'refused') return neverReached(`the server of ${name} could not be started: ${start.reason}`);
@@ -133,7 +136,9 @@ export class ToolServer {
     if (!live.names.has(tool)) {
       return failed(name, `does not have the tool ${tool} any more${change === null ? '' : ` (${change})`}`);
     }
-    const answer = await connection.call({ name: tool, arguments: args, digits }, { signal, timeoutMs: deadlineMs });
+    const questions = ask === undefined ? null : new CallQuestions(name, ask);
+    const limits = { signal, timeoutMs: deadlineMs };
+    const answer = await connection.call({ name: tool, arguments: args, digits }, limits, questions);
     signal.throwIfAborted();
     if (answer.kind === 'failed') {
       if (connection.isExpired && isFirst) return await this.#call(call, false);
