@@ -6,6 +6,7 @@ import { useCapsules } from '../support/capsule-folders.ts';
 import { calls, says, script } from '../support/scripted-turns.ts';
 import { type RunLine, startCapsule, svc } from '../support/svc-process.ts';
 import { hasPseudoTerminals, TerminalProcess } from '../support/terminal-process.ts';
+import { ViewProcess } from '../support/view-process.ts';
 import type { Workspace } from '../support/workspace.ts';
 
 const capsule = useCapsules();
@@ -145,6 +146,41 @@ describe('a command that has to be approved', () => {
     expect(readdirSync(join(workspace.home, '.svc', 'running'))).toEqual([]);
     const replayed = await svc(workspace, ['run', '--replay', line.session_id], { env });
     expect([replayed.code, replayed.stderr]).toEqual([0, expect.any(String)]);
+  }, 120_000);
+
+  it('runs once the page of svc view allows it, and by no other page', async () => {
+    const workspace = capsule({
+      manifest: `lifecycle: { task_acceptance: queue, after_task: sleep }\n${manifest}`,
+      script: touches('pushed'),
+    });
+    const anna = await withToken(workspace, 'anna', 'answer');
+    const { process, line } = await startCapsule(workspace, ['--task', 'Push.'], { env });
+    cleanups.push(() => void process.child.kill('SIGKILL'));
+    const { id, digest } = await waiting(caller(line.url), anna);
+    const view = await ViewProcess.start(workspace, [line.session_id], { env });
+    const reading = await ViewProcess.start(workspace, [line.session_id, '--read-only'], { env });
+    const allow = { id, digest, decision: 'allow', option: 'once' };
+    const body = JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'approvals/answer', params: allow });
+    const sent = { method: 'POST', body, headers: { 'content-type': 'application/json' } };
+    const path = `/s/${line.session_id}/rpc`;
+    const refused = [
+      await view.ask(path, { ...sent, headers: { ...sent.headers, origin: 'http://elsewhere.example' } }),
+      await view.ask(path, { ...sent, headers: { ...sent.headers, 'sec-fetch-site': 'cross-site' } }),
+      await view.ask(path, { ...sent, headers: { ...sent.headers, authorization: 'Bearer wrong' } }),
+      await view.ask(path, { ...sent, headers: { 'content-type': 'text/plain' } }),
+      await reading.ask(path, sent),
+    ];
+    expect(refused.map(({ status }) => status)).toEqual([403, 403, 401, 415, 403]);
+    const other = await view.call(line.session_id, 'approvals/answer', { ...allow, digest: 'sha256:0' });
+    expect(JSON.parse(other.text)).toMatchObject({ error: { code: -32_051 } });
+    expect(existsSync(join(line.workdir, 'pushed'))).toBe(false);
+    const answered = await view.call(line.session_id, 'approvals/answer', allow);
+    expect(JSON.parse(answered.text)).toMatchObject({ result: { id, decision: 'allow', by: 'person' } });
+    await expect.poll(() => existsSync(join(line.workdir, 'pushed')), { timeout: 30_000 }).toBe(true);
+    const late = await view.call(line.session_id, 'approvals/answer', { ...allow, decision: 'deny' });
+    expect(JSON.parse(late.text)).toMatchObject({
+      error: { code: -32_050, data: { decision: 'allow', by: 'person' } },
+    });
   }, 120_000);
 
   it('ends at once where nobody can be asked, and asks nothing where the rules deny it', async () => {

@@ -1,5 +1,6 @@
 /** What `svc view` answers to its page, as docs/viewer.md "What the page asks" has it. Both are of one version: what is typed here is looked at by the server alone. */
 
+import type { ApprovalOption } from './approval.ts';
 import type { ShownText } from './shown-text.ts';
 import type { FileChanges, LineDetail } from './viewed-rows.ts';
 
@@ -103,7 +104,13 @@ export interface ViewedComparison {
 /** What a running capsule does right now. Each text has a bound. */
 export interface LiveNow {
   /** Is null while nothing waits for an answer. */
-  readonly question: { readonly task: string; readonly wait: string; readonly prompt: string } | null;
+  readonly question: {
+    readonly task: string;
+    readonly wait: string;
+    readonly prompt: string;
+    /** There for a call that waits for approval: no text answers it. */
+    readonly approval?: ViewedApproval;
+  } | null;
   readonly calls: readonly LiveCall[];
   /** The task that runs; null without one. */
   readonly task: string | null;
@@ -114,6 +121,17 @@ export interface LiveNow {
   /** Why the driver asks the model again; '' when it does not. */
   readonly retry: string;
   readonly model: string;
+}
+
+/** A call that waits for approval, as a page shows it. */
+export interface ViewedApproval {
+  readonly id: string;
+  readonly digest: string;
+  /** Who asks, and which rule: printable ASCII. */
+  readonly asker: string;
+  /** What would happen, in printable ASCII. */
+  readonly rows: readonly string[];
+  readonly options: readonly ApprovalOption[];
 }
 
 /** A call that has not come back. */

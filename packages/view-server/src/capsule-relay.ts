@@ -16,10 +16,11 @@ import {
   locateCapsule,
   tokenChoice,
 } from '@svc/record/running/approach-capsule.ts';
+import { readPersonKey } from '@svc/record/running/person-key-file.ts';
 import type { ViewedSession } from './viewed-session.ts';
 
 /** All that a page can have a capsule do. */
-const methods: ReadonlySet<string> = new Set(['message/send', 'tasks/cancel', 'tasks/answer']);
+const methods: ReadonlySet<string> = new Set(['message/send', 'tasks/cancel', 'tasks/answer', 'approvals/answer']);
 
 const callMs = 10_000;
 const maxAnswerBytes = 4 * 1024 * 1024;
@@ -45,16 +46,28 @@ export async function approach(
     method,
     readOnly,
     timeoutMs = callMs,
-  }: { readonly method: string; readonly readOnly: boolean; readonly timeoutMs?: number },
+    asPerson = false,
+  }: {
+    readonly method: string;
+    readonly readOnly: boolean;
+    readonly timeoutMs?: number;
+    /** Shows the key for approvals, as `svc approve` does. */
+    readonly asPerson?: boolean;
+  },
 ): Promise<ApproachedCapsule | null> {
   if (session.record() === null) return null;
   const located = locateCapsule(user.home, session.id);
   const asked = { method, timeoutMs };
+  if (asPerson) {
+    const key = located.record === null ? null : readPersonKey(user.home, located.record);
+    if (key === null) throw new HttpRefusal(403, 'approver_missing', 'The session has no key for approvals.');
+    return await approachCapsule(located, { ...asked, token: key.reveal(), isSentAnywhere: false });
+  }
   const choice = readOnly ? { ...asked, token: undefined, isSentAnywhere: false } : tokenChoice(user, asked);
   return await approachCapsule(located, choice);
 }
 
-/** A call of one of three methods, passed on as a client that knows live events makes it; its answer as the capsule gives it. */
+/** A call of one of four methods, passed on as a client that knows live events makes it; its answer as the capsule gives it. */
 export async function passCall(
   user: ViewingUser,
   session: ViewedSession,
@@ -65,8 +78,9 @@ export async function passCall(
   const { id, method, params } = parsed;
   if (!methods.has(method)) return json(encodeJsonRpcFault(id, new JsonRpcFault('method-not-found')));
   // Only what the card lists can be looked for there.
-  const listed = method === 'tasks/answer' ? 'stream/watch' : method;
-  const capsule = await approach(user, session, { method: listed, readOnly: false });
+  const asPerson = method === 'approvals/answer';
+  const listed = asPerson || method === 'tasks/answer' ? 'stream/watch' : method;
+  const capsule = await approach(user, session, { method: listed, readOnly: false, asPerson });
   if (capsule === null) throw notLive();
   const door = new HttpDoor(doorOf({ ...capsule, timeoutMs: callMs }));
   const key = singleHeader(headers['idempotency-key']);

@@ -31,6 +31,33 @@ describe('the live state', () => {
     expect(state.now(12)?.calls).toEqual([]);
   });
 
+  it('holds a call that waits for approval in printable ASCII, cut to what a page shows', () => {
+    const state = new LiveState();
+    const argv = ['echo', '\u202Eevil\u0430\u200B', ...Array.from({ length: 60 }, () => 'w'.repeat(1000))];
+    const approval = {
+      id: 'apr_1',
+      digest: 'sha256:ab',
+      expires_at: 5,
+      capsule: ['a\u001B[2J'],
+      rule: 'approvals.rules[0]',
+      effect: { kind: 'command', argv, cwd: '.' },
+      options: ['once', 'everything'],
+    };
+    state.take(frame('question', { ...task, wait_id: 'q', prompt: 'x', approval }), 1);
+    const shown = state.now(2)?.question?.approval;
+    expect(shown).toMatchObject({
+      id: 'apr_1',
+      digest: 'sha256:ab',
+      asker: 'a\\u001b[2J wants to run this, and approvals.rules[0] asks you:',
+      options: ['once'],
+    });
+    expect(shown?.rows.slice(0, 2)).toEqual(['"echo"', '"\\u{202e}evil\\u{430}\\u{200b}"']);
+    expect([shown?.rows.length, shown?.rows.at(-1)]).toEqual([41, '... 23 more; svc approve apr_1 --json has all']);
+    expect(Math.max(...(shown?.rows ?? []).map((row) => row.length))).toBeLessThan(450);
+    state.take(frame('question_settled', { ...task, wait_id: 'q', how: 'canceled' }), 3);
+    expect(state.now(4)?.question).toBe(null);
+  });
+
   it('holds a question until it is settled, also where the connection began later', () => {
     const state = new LiveState();
     state.take(

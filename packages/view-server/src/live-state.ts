@@ -5,7 +5,9 @@ import { decodeLiveEvent } from '@svc/protocol/decode-live-event.ts';
 import type { ReceivedFrame } from '@svc/protocol/frame-reader.ts';
 import { asJsonObject } from '@svc/protocol/json-object.ts';
 import type { LiveEvent, Snapshot } from '@svc/protocol/live-events.ts';
+import type { Question } from '@svc/protocol/question.ts';
 import type { LiveCall, LiveNow } from '@svc/protocol/viewed-session.ts';
+import { askerOf, firstEffectRows } from '@svc/session/approvals/asked-effect.ts';
 import { capsuleGone } from './event-relay.ts';
 
 const maxCalls = 64;
@@ -85,7 +87,7 @@ export class LiveState {
         this.#calls.delete(keyOf(event));
         return;
       case 'question':
-        return this.#set({ question: { task: event.taskId, wait: event.waitId, prompt: event.prompt } });
+        return this.#set({ question: questionOf(event) });
       case 'question_settled':
         if (this.#now.question?.wait === event.waitId) this.#set({ question: null });
         return;
@@ -107,10 +109,7 @@ export class LiveState {
   #snapshot({ tasks, model }: Snapshot): void {
     this.#calls.clear();
     const asking = tasks.find(({ question }) => question !== null);
-    const question =
-      asking?.question == null
-        ? null
-        : { task: asking.taskId, wait: asking.question.waitId, prompt: asking.question.prompt };
+    const question = asking?.question == null ? null : questionOf(asking.question);
     const running = tasks.find(({ state }) => state !== 'submitted');
     this.#set({ question, task: running?.taskId ?? null, text: '', model: model.slice(0, maxModel) });
   }
@@ -120,6 +119,13 @@ export class LiveState {
     const question = this.#now.question?.task === task ? null : this.#now.question;
     this.#set(this.#now.task === task ? { question, task: null, text: '', turn: 0 } : { question });
   }
+}
+
+function questionOf({ taskId: task, waitId: wait, prompt, approval }: Question): NonNullable<LiveNow['question']> {
+  if (approval === undefined) return { task, wait, prompt };
+  const { id, digest, options } = approval;
+  const asker = askerOf(approval).slice(0, maxReason);
+  return { task, wait, prompt, approval: { id, digest, asker, rows: firstEffectRows(approval), options } };
 }
 
 function keyOf({

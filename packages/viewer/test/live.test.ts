@@ -3,6 +3,8 @@ import type { ServerResponse } from 'node:http';
 import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 
+import type { ViewedApproval } from '@svc/protocol/viewed-session.ts';
+import { inertJson } from '@svc/session/approvals/asked-effect.ts';
 import { chromiumPath, closeBrowser, openPage } from './support/browser.ts';
 import { makeSession } from './support/made-session.ts';
 import { buildPage } from './support/page-document.ts';
@@ -194,6 +196,73 @@ describe.skipIf(chromiumPath === null)('a session that runs (skipped without Chr
     await page.getByRole('button', { name: 'Answer', exact: true }).click();
     await page.getByText('Question not open').waitFor();
     expect(await page.getByRole('button', { name: 'Answer', exact: true }).getAttribute('aria-disabled')).toBe('false');
+  });
+
+  const approval: ViewedApproval = {
+    id: 'apr_1_q1',
+    digest: 'sha256:ab',
+    asker: 'painter wants to run this, and approvals.rules[0] asks you:',
+    rows: [inertJson('<img src=x onerror=alert(1)>\u202E\u001B[2J'), 'x'.repeat(400)],
+    options: ['once', 'session'],
+  };
+
+  it('shows a call that waits as text alone, before the answers, and sends the one that is chosen', async () => {
+    const { page, asked, faults } = await watching(runningCapsule('x', approval));
+    const banner = page.locator('.banner');
+    await banner.waitFor();
+    expect(await banner.locator('pre').textContent()).toBe(
+      `"<img src=x onerror=alert(1)>\\u{202e}\\u001b[2J"\n${'x'.repeat(400)}`,
+    );
+    expect([await banner.locator('img').count(), await banner.getByRole('textbox').count()]).toEqual([0, 0]);
+    expect(await banner.locator('.button').allTextContents()).toEqual(['No', 'Yes, once', 'Yes, in this session']);
+    expect(
+      await banner
+        .locator('pre, .button')
+        .first()
+        .evaluate((element) => element.tagName),
+    ).toBe('PRE');
+    await banner.locator('[aria-disabled=false]').first().waitFor();
+    await banner.getByRole('button', { name: 'Yes, in this session' }).click();
+    await page.getByText('Answered.').waitFor();
+    expect(asked).toEqual([
+      {
+        method: 'approvals/answer',
+        params: { id: 'apr_1_q1', digest: 'sha256:ab', decision: 'allow', option: 'session' },
+      },
+    ]);
+    expect(faults).toEqual([]);
+  });
+
+  it('offers no answer for the session that the call does not have, and none where it may only read', async () => {
+    const once = runningCapsule('x', { ...approval, options: ['once'] });
+    const { page } = await watching(once);
+    await page.locator('.banner').waitFor();
+    expect(await page.locator('.banner .button').allTextContents()).toEqual(['No', 'Yes, once']);
+    const reading = await watching(runningCapsule('x', approval), { facts: { readOnly: true } });
+    await reading.page.getByText('svc approve, in a terminal, answers it.').waitFor();
+    expect(await reading.page.locator('.banner .button').count()).toBe(0);
+  });
+
+  it.each([
+    ['deny', 'token:anna'],
+    ['canceled', 'task'],
+    ['expired', 'clock'],
+  ])('says who was faster, also when the call does not wait any more (%s)', async (decision, by) => {
+    const capsule = runningCapsule('x', approval);
+    const settled = { id: 'apr_1_q1', state: 'settled', decision, by, at: 1 };
+    const { page, faults } = await watching(capsule, {
+      rpc: () => ({ error: { code: -32_050, message: 'Approval settled', data: settled } }),
+    });
+    await page.locator('.banner [aria-disabled=false]').first().waitFor();
+    await page.getByRole('button', { name: 'Yes, once' }).click();
+    await page.locator('.said').getByText(`It was settled before: ${decision} by ${by}`).waitFor();
+    capsule.answered();
+    await page.locator('.banner').waitFor({ state: 'detached' });
+    await page
+      .locator('.notes')
+      .getByText(`Your answer did not count. It was settled before: ${decision} by ${by}`)
+      .waitFor();
+    expect(faults).toEqual([]);
   });
 
   it('keeps up with 2,000 lines a second in few messages, at the end of its list', async () => {

@@ -2,6 +2,7 @@
 
 import { withDigits } from '@svc/kit/exact-json.ts';
 import { sha256Hex } from '@svc/kit/sha256.ts';
+import type { AskedApproval } from '@svc/protocol/approval.ts';
 import type { JsonObject } from '@svc/protocol/json-object.ts';
 import { redactedJson } from '@svc/record/trace/file-trace.ts';
 import type { CheckedCall } from '../tools/tool.ts';
@@ -11,6 +12,8 @@ const maxShown = 64 * 1024;
 /** Characters of the beginning of such a call. */
 const maxBeginning = 4096;
 const maxPrompt = 400;
+const maxWordsInRow = 8;
+const maxRows = 40;
 
 export interface AskedEffect {
   /** As clients have it, without secrets. */
@@ -76,6 +79,34 @@ export function inertJson(value: unknown): string {
     /[^\x20-\x7e]/gu,
     (character) => `\\u{${(character.codePointAt(0) ?? 0).toString(16)}}`,
   );
+}
+
+/** Who asks for what, and why a person is asked: the line above the rows of the call. */
+export function askerOf({ effect, capsule, rule }: Pick<AskedApproval, 'effect' | 'capsule' | 'rule'>): string {
+  if (effect['kind'] === 'grant') return 'the task wants a command that it was not granted:';
+  const [who, why] = [capsule.join(' > '), rule].map((text) => inertJson(text).slice(1, -1));
+  return `${who} wants to run this, and ${why} asks you:`;
+}
+
+/** The call in rows of printable ASCII, each cut to what a person reads. More words than eight stand one in a row. */
+export function effectRows(effect: JsonObject): readonly string[] {
+  const { argv, ...others } = effect;
+  if (effect['kind'] === 'grant') {
+    return [`${cut(inertJson(effect['program']))}, with any arguments, held to all else that the task was granted`];
+  }
+  const about = ([key, value]: readonly [string, unknown]): string =>
+    `${inertJson(key).slice(1, -1)}: ${inertJson(value)}`;
+  if (!Array.isArray(argv)) return Object.entries(effect).map((entry) => cut(about(entry)));
+  const words = argv.map((word: unknown) => inertJson(word));
+  const rest = Object.entries(others).filter(([key]) => key !== 'kind');
+  return [...(words.length > maxWordsInRow ? words : [words.join(' ')]), ...rest.map(about)].map((row) => cut(row));
+}
+
+/** The first rows of it, and how many more there are. */
+export function firstEffectRows({ id, effect }: Pick<AskedApproval, 'id' | 'effect'>): readonly string[] {
+  const rows = effectRows(effect);
+  const left = rows.length - maxRows;
+  return left > 0 ? [...rows.slice(0, maxRows), `... ${left} more; svc approve ${id} --json has all`] : rows;
 }
 
 function cut(text: string): string {

@@ -9,12 +9,12 @@ import { mixesScripts } from '../text/odd-characters.ts';
 import { SourceFault } from '../worker/byte-sources.ts';
 import { TextBlock, theirs } from './theirs.tsx';
 
-interface BannerProps {
+export interface BannerProps {
   readonly question: NonNullable<LiveNow['question']>;
   readonly taskText: string;
   readonly facts: ViewedFacts;
   readonly source: Source;
-  /** Receives what was written and not sent when the question has gone; '' once it was sent. */
+  /** Receives what came of an answer that did not count, when the question has gone; '' for one that did. */
   readonly onUnsent: (text: string) => void;
 }
 
@@ -28,7 +28,7 @@ export function QuestionBanner({ question, taskText, facts, source, onUnsent }: 
   const [isFolded, setFolded] = useState(false);
   const isSettled = useSettled();
   const draft = useRef('');
-  useEffect(() => () => onUnsent(draft.current), []);
+  useEffect(() => () => onUnsent(draft.current === '' ? '' : `Your answer was not sent: ${draft.current}`), []);
 
   const send = async (): Promise<void> => {
     if (!isSettled || isSending || !source.isServed) return;
@@ -100,7 +100,7 @@ export function QuestionBanner({ question, taskText, facts, source, onUnsent }: 
 }
 
 /** Whether what uses this has been on the screen for long enough. */
-function useSettled(): boolean {
+export function useSettled(): boolean {
   const [isSettled, setSettled] = useState(false);
   useEffect(() => {
     let timer: ReturnType<typeof setTimeout> | undefined;

@@ -17,6 +17,7 @@ import { Header } from './header.tsx';
 import { keyList, listenToKeys } from './keys.ts';
 import { useLoading } from './loading.tsx';
 import { useOpened } from './opened-session.ts';
+import { ApprovalBanner } from './approval-banner.tsx';
 import { QuestionBanner } from './question-banner.tsx';
 import { SidePanel } from './side-panel.tsx';
 import { Steps } from './steps.tsx';
@@ -77,7 +78,17 @@ function SessionPage({ view, facts: first, source, makeWorker }: SessionPageProp
     <>
       <Header view={view} facts={facts} hasList={source.isServed} />
       <Notes view={view} facts={facts} unsent={unsent} />
-      {question !== null && (
+      {question?.approval !== undefined && (
+        <ApprovalBanner
+          key={question.approval.id}
+          approval={question.approval}
+          taskText={asking?.text ?? ''}
+          facts={facts}
+          source={source}
+          onUnsent={setUnsent}
+        />
+      )}
+      {question !== null && question.approval === undefined && (
         <QuestionBanner
           key={question.wait}
           question={question}
@@ -181,7 +192,7 @@ function Notes({
   const lost = view.session.lost.value;
   const notes = [
     ...facts.notes,
-    ...(unsent === '' ? [] : [`The question does not wait any more. Your answer was not sent: ${unsent}`]),
+    ...(unsent === '' ? [] : [`The question does not wait any more. ${unsent}`]),
     ...(lost === '' ? [] : [lost]),
     ...(view.hasSearchFailed.value ? ['The search covered visible columns only.'] : []),
   ];

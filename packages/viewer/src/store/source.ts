@@ -1,5 +1,6 @@
 /** Where a page gets its sessions from: the server that sent it, or what was exported with it. */
 
+import { decodeSettledApproval } from '@svc/protocol/approval.ts';
 import { asJsonObject, type JsonObject, stringOr } from '@svc/protocol/json-object.ts';
 import type {
   ViewedComparison,
@@ -54,7 +55,7 @@ export class ServedSource {
   /** What the capsule answered: '' where it did what was asked, or what it says against it. */
   async call(
     id: string,
-    method: 'message/send' | 'tasks/cancel' | 'tasks/answer',
+    method: 'message/send' | 'tasks/cancel' | 'tasks/answer' | 'approvals/answer',
     params: JsonObject,
   ): Promise<string> {
     const { error } = await this.#json<JsonObject>(`${pathOf(id)}/rpc`, {
@@ -62,6 +63,8 @@ export class ServedSource {
       body: JSON.stringify({ jsonrpc: '2.0', id: 1, method, params }),
       headers: { 'content-type': 'application/json' },
     });
+    const settled = decodeSettledApproval(asJsonObject(error)?.['data']);
+    if (settled !== null) return `It was settled before: ${settled.decision} by ${settled.by}`.slice(0, 500);
     return error === undefined
       ? ''
       : stringOr(asJsonObject(error)?.['message'], '').slice(0, 500) || 'The capsule refused it.';

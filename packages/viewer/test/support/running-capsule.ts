@@ -2,7 +2,7 @@
 
 import type { ServerResponse } from 'node:http';
 
-import type { LiveNow } from '@svc/protocol/viewed-session.ts';
+import type { LiveNow, ViewedApproval } from '@svc/protocol/viewed-session.ts';
 
 const taskId = 'tsk_00000000000000000000000000000001';
 const start = 1_795_350_260_734;
@@ -45,7 +45,10 @@ export interface RunningCapsule {
   ended(): void;
 }
 
-export function runningCapsule(prompt = 'Which of the two formats is meant?'): RunningCapsule {
+export function runningCapsule(
+  prompt = 'Which of the two formats is meant?',
+  approval?: ViewedApproval,
+): RunningCapsule {
   const [trace, now] = [new OpenStream(), new OpenStream()];
   let hasEnded = false;
   const idle = {
@@ -88,7 +91,8 @@ export function runningCapsule(prompt = 'Which of the two formats is meant?'): R
         return;
       }
       now.open(response);
-      const question = { task: taskId, wait: 'q1', prompt };
+      const asked = approval === undefined ? {} : { approval };
+      const question = { task: taskId, wait: 'q1', prompt, ...asked };
       const call = { key: 'call_1', name: 'svc-tool-request-input', about: prompt, tail: '', ms: 5 };
       response.write(told({ ...idle, question, calls: [call], task: taskId, turn: 2, text: 'I ask which one.' }));
     },
