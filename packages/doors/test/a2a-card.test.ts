@@ -36,6 +36,7 @@ describe('the card of a capsule with the A2A door', () => {
         extensions: [
           { uri: 'urn:svc:a2a:calls:1', description: expect.any(String), required: false },
           { uri: 'urn:svc:a2a:input-timeout:1', description: expect.any(String), required: false },
+          { uri: 'urn:svc:a2a:approvals:1', description: expect.any(String), required: false },
         ],
       },
       serves: expect.any(Object),

@@ -7,7 +7,7 @@ import type { RequestHead } from '@svc/kit/http/route.ts';
 import type { AgentCard } from '@svc/protocol/agent-card.ts';
 import type { DoorCore, DoorFacts } from '../core/door-core.ts';
 import { signCard } from '../core/card-signature.ts';
-import { callExtension, inputTimeoutExtension } from './objects.ts';
+import { approvalExtension, callExtension, inputTimeoutExtension } from './objects.ts';
 
 type Json = Readonly<Record<string, unknown>>;
 
@@ -61,6 +61,7 @@ function unsignedCard({ card, facts }: Described, taught: readonly Json[]): Json
       extensions: [
         { uri: callExtension, description: 'Tool calls that ended, in the metadata of a status.', required: false },
         { uri: inputTimeoutExtension, description: 'Marks a question that nobody answered in time.', required: false },
+        { uri: approvalExtension, description: 'Calls that a person approves, as data parts.', required: false },
       ],
     },
     description,

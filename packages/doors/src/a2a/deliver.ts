@@ -10,6 +10,7 @@ import type { Sender, Task, TaskSource } from '@svc/session/task/task.ts';
 import type { DoorCore } from '../core/door-core.ts';
 import { demand } from '../callers/scopes.ts';
 import { maySee, type Principal } from '../callers/principal.ts';
+import { approves } from './approval.ts';
 import { A2aFault, faultOf, invalidField, taskNotFound } from './errors.ts';
 import type { ReceivedA2aMessage } from './params.ts';
 
@@ -79,6 +80,7 @@ function answered(delivered: Delivered, taskId: string, core: DoorCore): TaskRec
   if (message.contextId !== null && message.contextId !== record.contextId) {
     throw invalidField('message.contextId', 'is not that of the task');
   }
+  if (approves(message, record, { principal, session: core.session })) return record;
   const source = { text: message.text, sender: senderOf(delivered), answers: record.id };
   const before = sentBefore(source, core);
   if (before !== null) return before;

@@ -3,11 +3,14 @@
 import type { DispatchedCall } from '@svc/session/tools/tool.ts';
 import type { KeptArtifact, KeptMessage, TaskRecord } from '@svc/session/task/task-record.ts';
 import type { TaskState } from '@svc/session/task/task.ts';
+import { approvalData } from './approval.ts';
 
 /** The extension under which a status reports a call that has ended. */
 export const callExtension = 'urn:svc:a2a:calls:1';
 /** Marks a status that follows a question which nobody answered in time. */
 export const inputTimeoutExtension = 'urn:svc:a2a:input-timeout:1';
+/** Says that a status has a call that waits for approval as a data part, and that a data part answers it. */
+export const approvalExtension = 'urn:svc:a2a:approvals:1';
 
 /** The one artifact that holds what the capsule answers. */
 export const responseId = 'response';
@@ -56,9 +59,11 @@ export function rejectedTask({ id, contextId }: Pick<TaskRecord, 'id' | 'context
 
 function statusOf(record: TaskRecord): Json {
   const { state, said, changedMs } = record;
+  const data = approvalData(record);
+  const message = said === null || data === null ? said : { ...said, parts: [...said.parts, { data }] };
   return {
     state: states[state],
-    ...(said === null ? {} : { message: messageObject(record, said) }),
+    ...(message === null ? {} : { message: messageObject(record, message) }),
     timestamp: new Date(changedMs).toISOString(),
   };
 }
