@@ -23,26 +23,26 @@ export interface OpenedApprovals {
 
 export function openApprovals(
   open: OpenSessionRequest,
-  { settings: declared, later, recorder, directory, onClose }: OpenedApprovals,
+  { settings, later, recorder, directory, onClose }: OpenedApprovals,
 ): Approvals {
   const { loaded, redactor } = open.launch;
-  const settings = declared ?? allAllowed;
   const log = openApprovalLog(directory);
   onClose(() => log.close());
   return new Approvals({
-    settings,
+    rules: settings,
+    timeoutMs: (settings?.timeout ?? grantTimeout) * 1000,
     recorder,
     clock: systemClock,
     log,
-    unattended: async () => await whyUnattended(settings, open),
+    unattended: async () => await whyUnattended(settings?.answer ?? [], open),
     capsule: loaded.manifest.name,
     redact: recordRedaction(redactor),
     ...wideningOf(open, later),
   });
 }
 
-/** Every call runs that the session was granted; only what it was not granted is asked about. */
-const allAllowed: ApprovalSettings = { default: 'allow', opaque: 'ask', timeout: 600, answer: ['terminal'], rules: [] };
+/** In seconds, that a question about a further grant waits. */
+const grantTimeout = 600;
 
 /** Nobody is asked who is not at the terminal. */
 function wideningOf({ request }: OpenSessionRequest, later: LaterCommands | null): { readonly widening?: Widening } {
@@ -61,7 +61,7 @@ function wideningOf({ request }: OpenSessionRequest, later: LaterCommands | null
 
 /** Why nobody would see a question, or could answer it; null where somebody may. */
 async function whyUnattended(
-  { answer }: ApprovalSettings,
+  answer: ApprovalSettings['answer'],
   { request, knowsAnswerer }: OpenSessionRequest,
 ): Promise<string | null> {
   if (request.approval !== null) return 'nobody is asked for a capsule that another capsule has started';

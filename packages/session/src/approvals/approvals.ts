@@ -19,7 +19,10 @@ import { type AskedEffect, askedEffect, type WantedCommand, wantedEffect } from 
 import { CallRules, type CallRuling } from './call-rules.ts';
 
 export interface ApprovalsDeps {
-  readonly settings: ApprovalSettings;
+  /** Is null for a manifest without `approvals`: every call runs that the session was granted. */
+  readonly rules: Pick<ApprovalSettings, 'default' | 'opaque' | 'rules'> | null;
+  /** In milliseconds, that a question waits. */
+  readonly timeoutMs: number;
   readonly recorder: Recorder;
   readonly clock: Pick<Clock, 'now'>;
   readonly log: ApprovalLog;
@@ -93,7 +96,7 @@ const maxRemembered = 10_000;
 /** The approvals of one session. */
 export class Approvals {
   readonly #deps: ApprovalsDeps;
-  readonly #rules: CallRules;
+  readonly #rules: CallRules | null;
   readonly #settled = new BoundedMap<string, SettledApproval>(maxSettled);
   /** Calls that are allowed for the session, by their digests, and the questions that allowed them. */
   readonly #remembered = new BoundedMap<string, string>(maxRemembered);
@@ -101,7 +104,7 @@ export class Approvals {
 
   constructor(deps: ApprovalsDeps) {
     this.#deps = deps;
-    this.#rules = new CallRules(deps.settings);
+    this.#rules = deps.rules === null ? null : new CallRules(deps.rules);
   }
 
   /** The one that waits, if any: a task asks one question at a time. */
@@ -118,7 +121,9 @@ export class Approvals {
    */
   async judge({ task, call, ask }: HeldCall): Promise<CallVerdict> {
     const { recorder, unattended } = this.#deps;
-    const ruled = recorder.find(`${call.place}/approval`, () => this.#ruling(call));
+    const rules = this.#rules;
+    if (rules === null) return { kind: 'proceed' };
+    const ruled = recorder.find(`${call.place}/approval`, () => this.#ruling(rules, call));
     if (ruled === null || ruled.isRemembered) return { kind: 'proceed' };
     if (ruled.verdict === 'deny') return denied(`the rules of the operator deny this call (${ruled.rule})`);
     const why = await recorder.settle(`${call.place}/answerers`, unattended);
@@ -188,8 +193,8 @@ export class Approvals {
     return taskId === waiting.task.id;
   }
 
-  #ruling(call: CheckedCall): Ruled | null {
-    const ruling = this.#rules.of(call);
+  #ruling(rules: CallRules, call: CheckedCall): Ruled | null {
+    const ruling = rules.of(call);
     if (ruling === null || ruling.verdict === 'allow') return null;
     if (ruling.verdict === 'deny') return { ...ruling, argv: null, isRemembered: false };
     const { digest } = this.#effectOf(call, ruling);
@@ -202,7 +207,7 @@ export class Approvals {
     { task, place, ask }: Pick<EndedCall, 'task' | 'place' | 'ask'>,
     about: AskedAbout,
   ): Promise<CallVerdict> {
-    const { settings } = this.#deps;
+    const { timeoutMs } = this.#deps;
     let asked: AskedApproval | null = null;
     const question = (name: QuestionName): Question => {
       asked = this.#question(name, about, place);
@@ -210,7 +215,7 @@ export class Approvals {
       return { ...name, prompt: promptOf(asked, about.effect), approval: asked };
     };
     try {
-      const end = await ask(question, settings.timeout * 1000);
+      const end = await ask(question, timeoutMs);
       return this.#verdict(asked, end);
     } catch (error) {
       if (error instanceof TaskCanceled && asked !== null) this.#close(asked, { decision: 'canceled', by: 'task' });
@@ -221,13 +226,13 @@ export class Approvals {
   }
 
   #question({ taskId, waitId }: QuestionName, { rule, isOpaque, effect }: AskedAbout, place: string): AskedApproval {
-    const { recorder, clock, log, settings, capsule } = this.#deps;
+    const { recorder, clock, log, timeoutMs, capsule } = this.#deps;
     const id = `apr_${taskId.replace(/^tsk_/, '')}_${waitId}`;
     const isRepeatable = effect.isWhole && !isOpaque;
     const found = recorder.find(`${place}/asked`, () => {
       const at = clock.now();
       const { digest } = effect;
-      const expiresAtMs = at + settings.timeout * 1000;
+      const expiresAtMs = at + timeoutMs;
       log.write({ k: 'asked', at, id, digest, rule, effect: effect.effect, expires_at: expiresAtMs });
       return { digest, expiresAtMs, effect: effect.effect };
     });

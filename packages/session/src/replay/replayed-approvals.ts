@@ -6,7 +6,8 @@ import type { Recorder } from '../recorder/recorder.ts';
 /** What was decided comes from the recorder, whatever the rules are today. */
 export function replayedApprovals(recorder: Recorder, capsule: string): Approvals {
   return new Approvals({
-    settings: { default: 'allow', opaque: 'ask', timeout: 1, answer: [], rules: [] },
+    rules: { default: 'allow', opaque: 'ask', rules: [] },
+    timeoutMs: 1000,
     recorder,
     clock: { now: () => 0 },
     log: { write: () => {}, close: () => {} },

@@ -35,7 +35,8 @@ function held(
     ],
     approvals: (recorder, clock) =>
       (approvals = new Approvals({
-        settings: { ...askAll, ...options.settings },
+        rules: { ...askAll, ...options.settings },
+        timeoutMs: askAll.timeout * 1000,
         recorder,
         clock,
         log: {

@@ -71,7 +71,8 @@ async function played({ texts, steps, dies }: Plan, folder: string): Promise<{ f
     ],
     approvals: (recorder, clock) =>
       (approvals = new Approvals({
-        settings: { default: 'ask', opaque: 'ask', timeout: 60, answer: ['door'], rules: [] },
+        rules: { default: 'ask', opaque: 'ask', rules: [] },
+        timeoutMs: 60_000,
         recorder,
         clock,
         log: {
