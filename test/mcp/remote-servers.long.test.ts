@@ -9,11 +9,24 @@ import { type PinnedTool, pinnedTools } from '@svc/session/tools/mcp/pinned-tool
 import { listedAt, remoteServer, type RemoteServer } from '@svc/session/tools/mcp/remote-server.ts';
 import { ToolServer } from '@svc/session/tools/mcp/tool-server.ts';
 import type { InputAnswer, ToolOutcome } from '@svc/session/tools/tool.ts';
+import { ownGoProgram } from '../support/go-program.ts';
 import { installedPython } from '../support/python-program.ts';
 
-const file = join(import.meta.dirname, '..', 'fixtures', 'remote-server.py');
+const fixtures = join(import.meta.dirname, '..', 'fixtures');
 
-interface PythonServer {
+/** The command of a server; the test is skipped where it cannot be made. */
+type Made = (context: TestContext) => Promise<readonly [string, ...string[]]> | readonly [string, ...string[]];
+
+function python(version: string): Made {
+  return async (context) => [await installedPython(context, `mcp==${version}`), join(fixtures, 'remote-server.py')];
+}
+
+function go(context: TestContext): readonly [string] {
+  const { path, missing } = ownGoProgram(join(fixtures, 'remote-go'));
+  return path === null ? context.skip(missing) : [path];
+}
+
+interface OfficialServer {
   readonly tools: readonly PinnedTool[];
   /** The lines that it has printed. */
   readonly said: readonly string[];
@@ -24,9 +37,8 @@ interface PythonServer {
   ) => Promise<ToolOutcome>;
 }
 
-async function pythonServer(context: TestContext, version: string): Promise<PythonServer> {
-  const python = await installedPython(context, `mcp==${version}`);
-  const child = spawn(python, [file], { stdio: ['ignore', 'pipe', 'ignore'] });
+async function started([command, ...args]: readonly [string, ...string[]]): Promise<OfficialServer> {
+  const child = spawn(command, args, { stdio: ['ignore', 'pipe', 'ignore'] });
   const ended = once(child, 'exit');
   onTestFinished(async () => {
     child.kill('SIGKILL');
@@ -63,10 +75,14 @@ async function pythonServer(context: TestContext, version: string): Promise<Pyth
   };
 }
 
-/** The library for Python of the revisions 2026-07-28 and 2025-11-25. */
-describe.each(['2.3.0', '1.30.0'])('a server of mcp %s for Python on the web', (version) => {
+/** mcp 1.30.0 speaks no revision above 2025-11-25. */
+describe.each<{ readonly library: string; readonly made: Made }>([
+  { library: 'mcp 2.3.0 for Python', made: python('2.3.0') },
+  { library: 'mcp 1.30.0 for Python', made: python('1.30.0') },
+  { library: 'go-sdk v1.8.0 for Go', made: go },
+])('a server on the web by $library', ({ made }) => {
   it('lists its tools, answers calls, asks, and hears of a call that is canceled', async (context) => {
-    const { tools, said, call } = await pythonServer(context, version);
+    const { tools, said, call } = await started(await made(context));
     expect(tools.map(({ name }) => name).toSorted()).toEqual(['add', 'big', 'book', 'fails', 'picture', 'slow']);
 
     const sum = await call('add', { a: 2, b: 3 });
