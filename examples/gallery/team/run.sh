@@ -3,7 +3,7 @@
 # page once both of its children are done.
 set -eu
 for capsule in editor fact-finder headline-writer; do
-  svc publish "$capsule" --registry local > published.txt
+  svc publish "$capsule" --registry local --json > published.txt
 done
 
 : > referee.txt
