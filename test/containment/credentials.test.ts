@@ -1,4 +1,4 @@
-import { execFileSync, spawn, spawnSync } from 'node:child_process';
+import { execFileSync, spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import {
   copyFileSync,
@@ -21,6 +21,7 @@ import { describe, expect, it, onTestFinished } from 'vitest';
 
 import { useCapsules } from '../support/capsule-folders.ts';
 import { certify, shown } from '../support/certify.ts';
+import { makeRepository, serveGit } from '../support/git-service.ts';
 import { StandInProxy } from '../support/stand-in-proxy.ts';
 import { svc, type SvcEnd } from '../support/svc-process.ts';
 import { warmHome } from '../support/warm-home.ts';
@@ -51,7 +52,7 @@ async function service(): Promise<Service> {
   const authority = certify('*.company.test');
   const root = mkdtempSync(join(tmpdir(), 'svc-service-'));
   onTestFinished(() => rmSync(root, { recursive: true, force: true }));
-  makeRepository(root);
+  makeRepository(root, 'repo.git');
   makePackages(root);
   const server = createServer(shown(authority), (request, response) => {
     const { authorization = 'nothing' } = request.headers;
@@ -136,24 +137,16 @@ interface Answering {
 
 function answer({ request, response, who, root }: Answering): void {
   const { url = '', headers } = request;
-  if (url.startsWith('/repo.git/')) return serveGit({ request, response, who, root });
+  if (url.startsWith('/repo.git/'))
+    return who === 'known'
+      ? serveGit(request, response, root)
+      : void response.writeHead(401, { 'www-authenticate': 'Basic realm="git"' }).end();
   if (/^\/(?:npm|simple)\//.test(url)) return servePackages({ request, response, who, root });
   if (url === '/echo') return void response.end(JSON.stringify({ said: canary }));
   if (url === '/away') return void response.writeHead(302, { location: `https://${host}/me?k=${canary}` }).end();
   if (url === '/late')
     return void response.write('something ', () => response.end(`and ${Buffer.from(`:${canary}`).toString('base64')}`));
   response.setHeader('set-cookie', 'session=of-the-service').end(`${who} ${headers['accept-encoding'] ?? ''}\n`);
-}
-
-function makeRepository(root: string): void {
-  const git = (...args: readonly string[]): void => {
-    const identity = ['-c', 'user.name=A', '-c', 'user.email=a@example.com'];
-    execFileSync('git', [...identity, ...args], { cwd: root, stdio: 'ignore' });
-  };
-  git('init', '-b', 'main', 'work');
-  git('-C', 'work', 'commit', '--allow-empty', '-m', 'first of them');
-  git('clone', '--bare', 'work', 'repo.git');
-  git('-C', 'repo.git', 'config', 'http.receivepack', 'true');
 }
 
 /** The package `thing` as registries for npm and Python have it. */
@@ -193,44 +186,6 @@ function servePackages({ request, response, who, root }: Answering): void {
     default:
       return void response.writeHead(404).end();
   }
-}
-
-/** By the CGI program that git brings along. */
-function serveGit({ request, response, who, root }: Answering): void {
-  if (who !== 'known') return void response.writeHead(401, { 'www-authenticate': 'Basic realm="git"' }).end();
-  const [path = '', query = ''] = (request.url ?? '').split('?');
-  const backend = spawn('git', ['http-backend'], {
-    env: {
-      PATH: process.env['PATH'],
-      GIT_PROJECT_ROOT: root,
-      GIT_HTTP_EXPORT_ALL: '1',
-      PATH_INFO: path,
-      QUERY_STRING: query,
-      REQUEST_METHOD: request.method,
-      CONTENT_TYPE: request.headers['content-type'] ?? '',
-      REMOTE_USER: 'someone',
-      ...(request.headers['content-encoding'] === undefined
-        ? {}
-        : { HTTP_CONTENT_ENCODING: request.headers['content-encoding'] }),
-      ...(request.headers['git-protocol'] === undefined
-        ? {}
-        : { GIT_PROTOCOL: String(request.headers['git-protocol']) }),
-    },
-    stdio: ['pipe', 'pipe', 'ignore'],
-  });
-  request.pipe(backend.stdin);
-  const pieces: Buffer[] = [];
-  backend.stdout.on('data', (piece: Buffer) => pieces.push(piece));
-  backend.once('close', () => {
-    const all = Buffer.concat(pieces);
-    const end = all.indexOf('\r\n\r\n');
-    for (const line of all.toString('latin1', 0, end).split('\r\n')) {
-      const [name = '', value = ''] = line.split(': ');
-      if (name === 'Status') response.statusCode = Number.parseInt(value, 10);
-      else response.setHeader(name, value);
-    }
-    response.end(all.subarray(end + 4));
-  });
 }
 
 function filesIn(directory: string): readonly string[] {

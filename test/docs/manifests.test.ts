@@ -87,7 +87,7 @@ describe('an example', () => {
 
   it.each(manifests)('passes svc without a warning, in examples/%s', (path) => {
     const text = readFileSync(join(root, 'examples', path), 'utf8');
-    const keys = { ...env, OPENAI_API_KEY: 'key' };
+    const keys = { ...env, OPENAI_API_KEY: 'key', GITHUB_TOKEN: 'token-of-somebody' };
     // What an example shows in comments is to be uncommented.
     for (const shown of [text, text.replaceAll(/^# (?=capabilities:|  )/gm, '')]) {
       expect(loadCapsuleManifest({ file: join(root, 'examples', path), text: shown, env: keys }).warnings).toEqual([]);

@@ -74,6 +74,24 @@ describe('examples/gallery', () => {
   });
 });
 
+/** How often each task asked a person, of all sessions that have a trace in a folder. */
+function questionsOfTasks(folder: string): readonly number[] {
+  const traces = readdirSync(folder, { recursive: true, encoding: 'utf8' }).filter((path) =>
+    path.endsWith('trace.jsonl'),
+  );
+  const asked = new Map<string, number>();
+  for (const path of traces) {
+    for (const line of readFileSync(join(folder, path), 'utf8')
+      .split('\n')
+      .filter((text) => text !== '')) {
+      const { event_type: type, task_id: task } = JSON.parse(line) as Readonly<Record<string, string | undefined>>;
+      if (task === undefined) continue;
+      asked.set(task, (asked.get(task) ?? 0) + (type === 'task_input_required' ? 1 : 0));
+    }
+  }
+  return [...asked.values()];
+}
+
 describe('the page of an example', { timeout: 120_000 }, () => {
   let reader: Reader | null = null;
   afterEach(async () => {
@@ -81,12 +99,18 @@ describe('the page of an example', { timeout: 120_000 }, () => {
     reader = null;
   });
 
-  it.for(names)('%s shows what its commands do', async (name, context) => {
-    await needsClass(context, 'sealed');
-    reader = new Reader({ holds: 'as the host can' });
-    reader.take(join(gallery, name));
-    const listings = sectionsOf(textOf(name, 'README.md')).flatMap((section) => section.listings);
-    expect(listings.length).toBeGreaterThan(0);
-    for (const listing of listings) expect(await follow(reader, listing)).toBeNull();
-  });
+  it.for(names)(
+    '%s shows what its commands do, and its tasks ask at most one question by the median',
+    async (name, context) => {
+      await needsClass(context, 'sealed');
+      reader = new Reader({ holds: 'as the host can' });
+      reader.take(join(gallery, name));
+      const listings = sectionsOf(textOf(name, 'README.md')).flatMap((section) => section.listings);
+      expect(listings.length).toBeGreaterThan(0);
+      for (const listing of listings) expect(await follow(reader, listing)).toBeNull();
+      const questions = questionsOfTasks(reader.folder).toSorted((one, other) => one - other);
+      expect(questions.length).toBeGreaterThan(0);
+      expect(questions[Math.floor(questions.length / 2)]).toBeLessThanOrEqual(1);
+    },
+  );
 });
