@@ -5,7 +5,7 @@ import { pathToFileURL } from 'node:url';
 import { afterAll, describe, expect, it, onTestFinished } from 'vitest';
 
 import { chromiumPath, closeBrowser, openPage, type OpenPage } from './support/browser.ts';
-import { asks, says, script } from '../../../test/support/scripted-turns.ts';
+import { asks, calls, says, script } from '../../../test/support/scripted-turns.ts';
 import { StandInCapsule } from '../../../test/support/stand-in-capsule.ts';
 import { staysUp, useStreamedCapsules } from '../../../test/support/streamed-capsule.ts';
 import { svc, SvcProcess } from '../../../test/support/svc-process.ts';
@@ -61,6 +61,37 @@ describe.skipIf(chromiumPath === null)(
       await page.locator('.chip.live').waitFor({ state: 'detached' });
       expect(faults).toEqual([]);
       expect(foreign).toEqual([]);
+    });
+
+    it('lets a call run that waits for approval, and none that was canceled meanwhile', async () => {
+      const running = await capsules.script(
+        {
+          manifest: `capabilities: { shell: { allow: [touch] } }\napprovals: { rules: [{ ask: { command: [touch, "**"] } }] }\n${staysUp}`,
+          script: script(calls([['c1', 'touch', { command: "'<b>\u202Epushed'" }]]), says('Done.')),
+        },
+        { SVC_CONTAINMENT_CEILING: 'sealed' },
+      );
+      const { session_id: id, workdir } = running.line;
+      await svc(running.workspace, ['token', 'add', 'anna', '--scope', 'answer']);
+      const view = await ViewProcess.start(running.workspace, [id]);
+      const { page, faults, foreign } = await opened(`${view.line.url}&tab=conversation`);
+      const banner = page.locator('.banner');
+      const made = join(workdir, '<b>\u202Epushed');
+      const asked = async (task: string): Promise<string> => {
+        const { id: taskId } = await running.send(task);
+        await banner.getByText('"touch" "<b>\\u{202e}pushed"').waitFor();
+        expect(await banner.locator('b').count()).toBe(0);
+        return taskId;
+      };
+      await running.rpc('tasks/cancel', { id: await asked('Push.') });
+      await banner.waitFor({ state: 'detached' });
+      expect(existsSync(made)).toBe(false);
+      await asked('Push again.');
+      await banner.locator('[aria-disabled=false]').first().waitFor();
+      await banner.getByRole('button', { name: 'Yes, once' }).click();
+      await expect.poll(() => existsSync(made), { timeout: 20_000 }).toBe(true);
+      await banner.waitFor({ state: 'detached' });
+      expect([faults, foreign]).toEqual([[], []]);
     });
 
     it('shows an exported session from the disk, with its texts and its files', async () => {
