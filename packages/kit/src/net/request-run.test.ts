@@ -19,7 +19,7 @@ it('RequestRun gives a bug back as it is, also one that has a code', () => {
   expect(fault).toBe(error);
 });
 
-it('exchange gives a name server that is silent five seconds', async () => {
+it('exchange gives a silent name server ten seconds', async () => {
   const asked = { url: new URL('https://host.invalid/'), method: 'GET', headers: {}, body: null, proxy: null } as const;
   // As that of a machine without a network, which tries its name servers for longer.
   const lookup = (): void => {};

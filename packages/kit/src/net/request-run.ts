@@ -156,8 +156,8 @@ interface Exchange {
   readonly onSent: (bytes: number) => void;
 }
 
-/** For a connection, from the look-up of its name on: a network that is not there is named soon. */
-const connectMs = 5000;
+/** For a connection, from the look-up of its name on. A resolver asks its second name server after five seconds. */
+const connectMs = 10_000;
 
 /** A server that does not know `Expect` is sent the body after this time. */
 const goAheadMs = 1000;
