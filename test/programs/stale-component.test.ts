@@ -44,7 +44,7 @@ describe('a folder whose component is older than its source', () => {
     });
     expect(stderr).toBe(
       `warning[W-ART-001]: ${folder}/component.wasm is older than component.ts beside it, and is used as it is\n` +
-        `hint: svc build ${folder} builds it anew\n`,
+        `hint: svc build ${folder} builds it anew\npublished to ${workspace.home}/.svc/artifacts\n`,
     );
   });
 
