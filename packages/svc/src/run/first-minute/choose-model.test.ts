@@ -243,11 +243,13 @@ describe('the model of a task without a manifest', () => {
     expect(await refusal(given)).toBe(`E-MAN-004: ${message}`);
   });
 
-  it.each<[string, string]>([
-    ['gpt-5', 'write anthropic/<model>, openai/<model>, ollama/<model> or http://<host>:<port>/<model>'],
+  const forms = 'anthropic/<model>, openai/<model>, ollama/<model> or http://<host>:<port>/<model>';
+  it.each<[string, string, Record<string, string>?]>([
+    ['gpt-5', `write ${forms}`],
+    ['m1', `write openai/m1, ${forms}`, { OPENAI_BASE_URL: 'http://localhost:8000/v1' }],
     ['openai/gpt-5', 'export OPENAI_API_KEY=<your key>, or name a model that needs none: ollama/<model>'],
-  ])('says how --model %s is mended', async (flag, hint) => {
-    const refused = await chooseModel({ flag, env: {}, askOllama: async () => null, strangerAt: () => null }).catch(
+  ])('says how --model %s is mended', async (flag, hint, env = {}) => {
+    const refused = await chooseModel({ flag, env, askOllama: async () => null, strangerAt: () => null }).catch(
       (error: unknown) => error,
     );
     expect(refused).toMatchObject({ code: 'E-MAN-004', hint });

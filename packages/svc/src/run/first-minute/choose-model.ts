@@ -99,7 +99,7 @@ function modelOf(text: string, from: string, env: Variables): ChosenModel {
   if (slash < 1 || model === '' || (provider === undefined && name !== 'ollama'))
     throw noModel(
       `${from} is ${quoted(text)}, which does not say whose model it is`,
-      `write ${known} or http://<host>:<port>/<model>`,
+      `write ${setUp(text, env)}${known} or http://<host>:<port>/<model>`,
     );
   if (provider !== undefined) {
     const other = otherAddress(provider, env) === null ? '' : `, ${provider.addressVariable}`;
@@ -109,6 +109,13 @@ function modelOf(text: string, from: string, env: Variables): ChosenModel {
   const fault = endpointFault(address);
   if (fault !== undefined) throw noModel(`OLLAMA_HOST is ${quoted(address)}, which ${fault}`);
   return { ...atAddress(address), model, from };
+}
+
+/** `openai/gpt, ` for a model without a provider, once for each provider that has a key or an address. */
+function setUp(text: string, env: Variables): string {
+  if (text.includes('/') || !modelShape.test(text)) return '';
+  const there = providers.filter((each) => isSet(env, each.keyVariable) || isSet(env, each.addressVariable));
+  return there.map(({ name }) => `${name}/${text}, `).join('');
 }
 
 const known = [...providers.map(({ name }) => name), 'ollama'].map((name) => `${name}/<model>`).join(', ');
