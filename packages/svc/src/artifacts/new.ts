@@ -11,7 +11,7 @@ import {
   unlinkSync,
   writeFileSync,
 } from 'node:fs';
-import { dirname, join, relative, resolve } from 'node:path';
+import { basename, dirname, join, relative, resolve } from 'node:path';
 import { Argument, Command, Option } from 'commander';
 import * as z from 'zod/mini';
 
@@ -39,7 +39,7 @@ export function newCommand(context: CommandContext): Command {
       if (options.from !== undefined && kind !== 'capsule') command.error('error: --from makes a capsule');
       const language = options.lang;
       if (language !== 'typescript' && kind !== 'tool') command.error(`error: --lang ${language} makes a tool`);
-      checkName(name);
+      checkName(kind, name);
       const directory = resolve(context.cwd, options.dir ?? name);
       const files =
         options.from === undefined
@@ -74,12 +74,16 @@ async function filesOfSession(
   return new Map([['svc.yaml', text], ...(path === null ? [['.gitignore', capsuleIgnored] as const] : [])]);
 }
 
-function checkName(name: string): void {
+function checkName(kind: NewKind, name: string): void {
   const checked = artifactName.safeParse(name);
   if (checked.success) return;
   const [issue] = checked.error.issues;
+  const last = basename(name);
+  const isPath = last !== name && artifactName.safeParse(last).success;
   throw new Diagnostic('E-MAN-003', `the name ${quoted(name)} ${issue?.message ?? 'is not allowed'}`, {
-    hint: 'a name has at most 100 characters of a-z, 0-9 and "-", and no "-" at either end',
+    hint: isPath
+      ? `--dir names the folder: svc new ${kind} ${last} --dir ${quoted(name)}`
+      : 'a name has at most 100 characters of a-z, 0-9 and "-", and no "-" at either end',
   });
 }
 
