@@ -181,10 +181,11 @@ describe('an end that the agent loop does not report', () => {
       `0 ${working(1)}`,
       '1 artifact {"id":"task-1","artifact":{"tool_name":"sh","content":"<untrusted-content source=tool:sh>\\ncommand: head -c 200000 /dev/zero > big\\nexit code: 0\\nstdout: (empty)\\nstderr: (empty)\\n</untrusted-content>","fence_source":"tool:sh","tool_call_id":"run_1","is_error":false,"duration_ms":<ms>,"exit_code":0,"truncated":false}}',
     ];
-    // A measure that comes late meets what the model said meanwhile.
-    const withoutText = (lines: readonly string[]): string[] => lines.filter((line) => !/^\d+ text /.test(line));
-    expect(withoutText((await stream.untilClosed()).lines)).toEqual(frames);
-    expect(withoutText((await watch.untilClosed()).lines.slice(1))).toEqual([...frames, '- capsule-closed {}']);
+    // A measure that comes late meets the turn that began meanwhile.
+    const firstTurn = (lines: readonly string[]): string[] =>
+      lines.filter((line) => !/^\d+ (?:text |status .*turn 2)/.test(line));
+    expect(firstTurn((await stream.untilClosed()).lines)).toEqual(frames);
+    expect(firstTurn((await watch.untilClosed()).lines.slice(1))).toEqual([...frames, '- capsule-closed {}']);
     expect(capsule.trace.at(-1)).toMatchObject({ event_type: 'session_end', status: 'trapped' });
   });
 });

@@ -320,7 +320,7 @@ class AgentLoop {
     lines.throwIfFailed();
     const step = recorder.stepOf(place);
     const { input, digits } = block;
-    const told = (await widen?.({ call: done, place })) ?? null;
+    const told = widen === null ? null : await widen({ call: done, place });
     const dispatched = told === null ? done : { ...done, content: `${done.content}\n${told}` };
     activity.emit({ kind: 'call-ended', task, turn, input, digits, call: dispatched, step });
     lines.settle();
