@@ -212,11 +212,11 @@ export class LiveScreen {
     return this.#cursor(this.#drawn.length === 0) + text;
   }
 
-  /** The transcript goes on where the live rows stood. */
+  /** The transcript goes on where the live rows stood. The line feed comes first: were the cursor at the start of a row that is re-wrapped then, it would lead into that row. */
   #grown(): string {
     const rows = this.#transcript.flatMap((row) => (this.#isSure(row) ? [row] : this.#refitted(row).map(cutting)));
     this.#transcript = [];
-    return this.#erased() + rows.map((row) => `${row}\r\n`).join('');
+    return this.#erased() + rows.map((row) => `${row}\n\r`).join('');
   }
 
   /** Whether no terminal counts the row wider than it is: then none that is narrower than was heard so far may cut it. */

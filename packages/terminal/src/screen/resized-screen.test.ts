@@ -65,9 +65,15 @@ class Late {
   }
 }
 
+type StepTaken =
+  | { kind: 'append' | 'show'; lengths: number[] }
+  | { kind: 'arrive'; count: number }
+  | { kind: 'resize'; size: [columns: number, rows: number] }
+  | { kind: 'hear' };
+
 const length = fc.integer({ min: 0, max: 130 });
 const size = fc.tuple(fc.integer({ min: 20, max: 120 }), fc.integer({ min: 1, max: 30 }));
-const step = fc.oneof(
+const step: fc.Arbitrary<StepTaken> = fc.oneof(
   {
     weight: 3,
     arbitrary: fc.record({ kind: fc.constant('append' as const), lengths: fc.array(length, { maxLength: 5 }) }),
@@ -83,6 +89,18 @@ const step = fc.oneof(
   { weight: 3, arbitrary: fc.record({ kind: fc.constant('resize' as const), size }) },
   { weight: 2, arbitrary: fc.constant({ kind: 'hear' as const }) },
 );
+
+/** The width changes between the two controls that end the third row. */
+const betweenRows: [[number, number], StepTaken[]] = [
+  [85, 1],
+  [
+    { kind: 'append', lengths: [77, 80, 70] },
+    { kind: 'show', lengths: [] },
+    { kind: 'append', lengths: [0] },
+    { kind: 'arrive', count: 255 },
+    { kind: 'resize', size: [20, 2] },
+  ],
+];
 
 /** A row of the transcript for the width, behind the gutter, without a blank: a terminal may break it anywhere. */
 function rowOf(number: number, cells: number, columns: number): string {
@@ -116,7 +134,7 @@ describe('LiveScreen on a terminal whose width changes before it hears of it', (
         const rows = late.end();
         expect(transcriptOf(rows)).toBe(transcriptOf(transcript));
       }),
-      { numRuns: cases },
+      { numRuns: cases, examples: [betweenRows] },
     );
   });
 
