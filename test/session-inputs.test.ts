@@ -118,6 +118,7 @@ const known: Readonly<Record<string, Readonly<Partial<Record<Reader, Way>>>>> = 
   'doors/mcp/mcp-door.ts': { chance: 'around' },
   'doors/openai/openai-door.ts': { clock: 'around' },
   'doors/core/door-stream.ts': { timer: 'around' },
+  'doors/a2a/push/operator-notifications.ts': { clock: 'around', duration: 'around' },
   'doors/a2a/push/post-notification.ts': { timer: 'around' },
   'doors/a2a/push/push-queue.ts': { clock: 'around', chance: 'unseen', timer: 'around' },
   'doors/own/event-connection.ts': { timer: 'around' },
@@ -159,6 +160,7 @@ const known: Readonly<Record<string, Readonly<Partial<Record<Reader, Way>>>>> = 
   'session/tools/plan/submit-plan-tool.ts': { duration: 'durations' },
   'session/tools/schema-thread.ts': { timer: 'effect' },
   // The lines it bounds are those that a replay does not repeat.
+  'record/trace/serious-refusals.ts': { duration: 'around' },
   'record/trace/bounded-lines.ts': { duration: 'around', timer: 'around' },
 };
 

@@ -40,7 +40,13 @@ const rest: readonly (readonly [string, string])[] = [
   ['inference', 'inference: { model: m, driver: { artifact: svc-driver-script } }\n'],
 ];
 
-const env = { ANTHROPIC_API_KEY: 'key', TEAM_REGISTRY_KEY: 'key', TOOLS_TOKEN: 'token', GITHUB_TOKEN: 'ghp_of-nobody' };
+const env = {
+  ANTHROPIC_API_KEY: 'key',
+  TEAM_REGISTRY_KEY: 'key',
+  TOOLS_TOKEN: 'token',
+  GITHUB_TOKEN: 'ghp_of-nobody',
+  NOTIFY_SECRET: 's',
+};
 
 /** The warnings of a listing; throws, as the loader does, for what is wrong with it. */
 function warningsOf({ info, text }: Listing): readonly unknown[] {

@@ -195,7 +195,7 @@ describe('a command that has to be approved', () => {
     expect(shown.code).toBe(0);
     const journal = readFileSync(join(workspace.folder, '.svc', 'sessions', session, 'journal.jsonl'), 'utf8');
     expect(journal).toContain(
-      'and nobody can be asked: there is neither a terminal nor an editor, and no door token has the scope answer',
+      'and nobody can be asked: there is neither a terminal nor an editor, no door token has the scope answer, and notify names no target',
     );
     expect(journal).toContain('the rules of the operator deny this call (approvals.rules[1])');
   }, 60_000);

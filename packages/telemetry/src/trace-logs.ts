@@ -50,6 +50,10 @@ export function logOf(line: TraceLine, { sessionId, span, shown }: LogPlace): Lo
     case 'resource_refusals':
       attributes.add(names.outcome, shown(line.outcome)).add(names.count, line.count);
       return log('files were refused');
+    case 'refusal':
+      if (line.serious === undefined) return null;
+      attributes.add(names.outcome, line.serious);
+      return log('something serious was refused');
     case 'push_lost':
       attributes.add(names.count, line.lost);
       return log('notifications did not arrive');

@@ -39,7 +39,7 @@ interface LoadRequest {
 
 const apiKeyPath = 'inference.api_key';
 /** The places of keys that only the host has. */
-const keyPaths = /^(?:inference\.api_key|capabilities\.credentials\.[^.]+\.value)$/;
+const keyPaths = /^(?:inference\.api_key|notify\.secret|capabilities\.credentials\.[^.]+\.value)$/;
 const defaultPeerTtlSecs = 3600;
 
 /**
@@ -81,6 +81,7 @@ export function loadCapsuleManifest(request: LoadRequest): LoadedManifest {
     systemPrompt: inference.system_prompt ?? prompt.text,
     warnings: document.warnings,
     ...credentialsOf(document.value.capabilities, { purpose, env }),
+    ...notifySecretOf(document.value, { purpose, env }),
     references: [...references].flatMap(([where, found]) => (keyPaths.test(where) ? [] : [found])),
     file,
     directory,
@@ -98,7 +99,7 @@ function isServerAuth([first, , third]: KeyPath): boolean {
 function decidesGrants([first, , third]: KeyPath): boolean {
   return first === 'artifacts'
     ? third === 'capabilities'
-    : ['approvals', 'capabilities', 'doors', 'exports'].includes(String(first));
+    : ['approvals', 'capabilities', 'doors', 'exports', 'notify'].includes(String(first));
 }
 
 /** What is wrong with approvals has one code, of which `svc explain` says what rules are. */
@@ -136,7 +137,16 @@ function credentialsOf(
   return found.length === 0 ? {} : { credentials: new Map(found) };
 }
 
-function withoutValues(manifest: CapsuleManifest): CapsuleManifest {
+function notifySecretOf({ notify }: CapsuleManifest, reading: KeyReading): Pick<LoadedManifest, 'notifySecret'> {
+  const secret = secretOf(notify?.secret, reading);
+  return secret === null ? {} : { notifySecret: secret };
+}
+
+function withoutValues({ notify, ...manifest }: CapsuleManifest): CapsuleManifest {
+  return { ...withoutKeys(manifest), ...(notify === undefined ? {} : { notify: { webhook: notify.webhook } }) };
+}
+
+function withoutKeys(manifest: CapsuleManifest): CapsuleManifest {
   const { credentials } = manifest.capabilities;
   if (credentials === undefined) return manifest;
   const kept = structuredClone(credentials);

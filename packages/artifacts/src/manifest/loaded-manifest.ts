@@ -9,7 +9,7 @@ import type { KeyPath } from './key-path.ts';
 export interface LoadedManifest {
   /** The whole text of the file; a credential may stand in it. */
   readonly text: string;
-  /** Defaults filled in, references resolved, unknown keys gone. Never holds `inference.api_key` or the value of a credential. */
+  /** Defaults filled in, references resolved, unknown keys gone. Never holds `inference.api_key`, `notify.secret` or the value of a credential. */
   readonly manifest: CapsuleManifest;
   /** `inference.api_key`; absent when the manifest has none or was only inspected, and for a replay also when its variable is not set. */
   readonly apiKey?: Secret;
@@ -17,6 +17,8 @@ export interface LoadedManifest {
   readonly keyVariable: string | null;
   /** The keys of `capabilities.credentials` by name; absent as `apiKey` is. */
   readonly credentials?: ReadonlyMap<string, Secret>;
+  /** `notify.secret`; absent as `apiKey` is. */
+  readonly notifySecret?: Secret;
   /** The text of `system_prompt` or of the file; empty when there is neither. */
   readonly systemPrompt: string;
   /** In the order of the file. */

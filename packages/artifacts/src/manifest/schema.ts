@@ -182,6 +182,15 @@ const pushHost = z.union(
   'must be a host, or a block with host and private',
 );
 
+/** Where the operator hears of questions, ends and serious refusals. What such a service reads from the query may stand there. */
+const webhook = z.string().check(
+  z.refine((text) => endpointFault(text.replace(/\?[^#]*$/, '')) === undefined, {
+    error: ({ input }) => endpointFault(String(input).replace(/\?[^#]*$/, '')),
+  }),
+);
+
+const notify = z.strictObject({ webhook, secret: z.optional(someText) });
+
 const push = z.strictObject({ allow: z._default(z.array(pushHost), []) });
 
 /** The manifest of a capsule. */
@@ -199,6 +208,7 @@ export const capsuleManifest = z.strictObject({
   ),
   capabilities: z._default(capsuleCapabilities, {}),
   approvals: z.optional(z.lazy(() => approvals)),
+  notify: z.optional(notify),
   exports: z._default(z.strictObject({ files: z.optional(fileExport), peer_files: z.optional(peerFileExport) }), {}),
   doors: z._default(z.strictObject({ serve: z.optional(z.array(z.enum(doorNames))), push: z.optional(push) }), {}),
 });

@@ -2,7 +2,7 @@
 
 import type { EffectiveGrants } from '@svc/artifacts/grants/effective-grants.ts';
 import type { LoadedManifest } from '@svc/artifacts/manifest/loaded-manifest.ts';
-import { formatDestination } from '@svc/kit/net/network-destination.ts';
+import { destinationOf, formatDestination } from '@svc/kit/net/network-destination.ts';
 import { registryOf } from './package-runner.ts';
 
 export interface CapsuleReach {
@@ -22,7 +22,14 @@ export interface DeclaredReach {
 export function reachOf({ loaded: { keyVariable, references, manifest }, grants }: DeclaredReach): CapsuleReach {
   const { endpoint, networkAllow, peerFetchAllow, envAllow, hostRead } = grants;
   const registries = manifest.artifacts.flatMap(({ runs = [], env }) => runs.flatMap((name) => registryOf(name, env)));
-  const places = [...(endpoint === null ? [] : [endpoint]), ...networkAllow, ...peerFetchAllow, ...registries];
+  const notified = manifest.notify === undefined ? undefined : destinationOf(new URL(manifest.notify.webhook));
+  const places = [
+    ...(endpoint === null ? [] : [endpoint]),
+    ...networkAllow,
+    ...peerFetchAllow,
+    ...registries,
+    ...(notified === undefined ? [] : [notified]),
+  ];
   const referred = references.map(({ variable }) => variable);
   const variables = [...(keyVariable === null ? [] : [keyVariable]), ...referred, ...envAllow];
   return {

@@ -142,7 +142,11 @@ export async function scopeOfLaunch(
     grants,
     references: loaded.references,
     env,
-    headers: [...(await telemetrySecrets(request.telemetryEnv)), ...network.secrets],
+    headers: [
+      ...(await telemetrySecrets(request.telemetryEnv)),
+      ...network.secrets,
+      ...(loaded.notifySecret === undefined ? [] : [loaded.notifySecret]),
+    ],
     artifacts: loaded.manifest.artifacts,
   });
   const read = await projectTextOf(placed, redactor);
@@ -162,6 +166,7 @@ export async function scopeOfLaunch(
       ...network.proxied,
       ...(await commandReads(request, source, loaded)),
       ...toolVariables(loaded),
+      ...notified(loaded),
       ...project?.scope,
       ...read.found?.scope,
     },
@@ -316,6 +321,11 @@ function toolVariables({ manifest }: LoadedManifest): Pick<ScopeObject, 'tool_va
     return names.length === 0 ? [] : [[name, names] as const];
   });
   return set.length === 0 ? {} : { tool_variables: Object.fromEntries(set) };
+}
+
+/** Its path may be a secret, and is not shown. */
+function notified({ manifest: { notify } }: LoadedManifest): Pick<ScopeObject, 'notified'> {
+  return notify === undefined ? {} : { notified: new URL(notify.webhook).origin };
 }
 
 /** Where the programs of the capsule will write, made or not. */

@@ -1,11 +1,16 @@
 /** Opens the parts of a session that not every session has: what it has no use for is not loaded. */
 
+import { diagnosticOf } from '@svc/kit/diagnostics/diagnostic.ts';
+import { recordRedaction } from '@svc/kit/diagnostics/handle-id.ts';
+import { systemClock } from '@svc/kit/system-clock.ts';
+import type { SessionActivity } from '@svc/session/task/activity.ts';
 import type { SessionDirectories } from '@svc/record/sessions/session-directories.ts';
 import type { Approvals } from '@svc/session/approvals/approvals.ts';
 import type { OpenSessionRequest } from '../launch/open-session-request.ts';
 import { asksForTelemetry } from '../launch/telemetry-variables.ts';
 import type { LaterCommands } from '../stage/later-commands.ts';
 import type { SessionPeerFiles } from '../stage/stage-peer-files.ts';
+import type { DoorsAround } from './door-outside.ts';
 import type { KeptThreads } from './conversation-place.ts';
 import type { OpenedApprovals } from './session-approvals.ts';
 import type { SessionDelegations } from './session-delegations.ts';
@@ -71,4 +76,30 @@ export async function approvalsOf(
   const settings = open.launch.loaded.manifest.approvals ?? null;
   if (settings === null && session.later === null) return null;
   return (await import('./session-approvals.ts')).openApprovals(open, { ...session, settings });
+}
+
+/** Sends what happens to the address of `notify` until the session ends. Loads nothing for a manifest without one. */
+export async function notificationsOf(
+  { launch, sessionId, onWarning }: OpenSessionRequest,
+  activity: SessionActivity,
+  { record, onLost, ends }: DoorsAround,
+): Promise<void> {
+  const { name, notify } = launch.loaded.manifest;
+  if (notify === undefined) return;
+  const { OperatorNotifications } = await import('@svc/doors/a2a/push/operator-notifications.ts');
+  const notifications = new OperatorNotifications({
+    url: new URL(notify.webhook),
+    secret: launch.loaded.notifySecret ?? null,
+    capsule: name,
+    sessionId,
+    redact: recordRedaction(launch.redactor),
+    onWarning,
+    clock: systemClock,
+  });
+  activity.subscribe((told) => notifications.hear(told));
+  ends.push(async () => {
+    const line = await notifications.end();
+    const lost = line === null ? null : diagnosticOf(() => record(line));
+    if (lost !== null) onLost(lost);
+  });
 }

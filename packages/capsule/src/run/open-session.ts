@@ -46,6 +46,7 @@ import {
   conversationsOf,
   delegationsOf,
   laterCommandsOf,
+  notificationsOf,
   openTelemetry,
   peerFilesOf,
 } from './late-parts.ts';
@@ -112,7 +113,7 @@ export async function openSession(asked: OpenSessionRequest): Promise<OpenSessio
     const { recorder } = journal;
     const delegating = await delegationsOf(open, directories);
     const later = await laterCommandsOf(open);
-    const grantUsage = new LateGrantUsage(systemClock);
+    const grantUsage = new LateGrantUsage(systemClock, open.onWarning);
     closing.push(() => grantUsage.close());
     const staged = await stageSession({
       launch,
@@ -226,6 +227,7 @@ async function ready(open: OpenSessionRequest, parts: StagedParts): Promise<Omit
   const around = { workdir, hides: launch.project?.hides };
   const doors: DoorsAround = { ...around, record, onLost, telemetry: recorded.telemetry, ends: [] };
   try {
+    await notificationsOf(open, recorded.activity, doors);
     await hooks.stage(inventory.definitions);
     submitFirst(session, open, parts.workdirFiles);
   } catch (error) {

@@ -1,6 +1,7 @@
 /** Opens the approvals of a session whose manifest has some, or whose person may grant it more. */
 
 import type { Approvals as ApprovalSettings } from '@svc/artifacts/manifest/approvals.ts';
+import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import { recordRedaction } from '@svc/kit/diagnostics/handle-id.ts';
 import { systemClock } from '@svc/kit/system-clock.ts';
 import { openApprovalLog } from '@svc/record/sessions/approval-log.ts';
@@ -34,7 +35,7 @@ export function openApprovals(
     recorder,
     clock: systemClock,
     log,
-    unattended: async () => await whyUnattended(settings?.answer ?? [], open),
+    unattended: loudly(open, async () => await whyUnattended(settings?.answer ?? [], open)),
     capsule: loaded.manifest.name,
     redact: recordRedaction(redactor),
     ...wideningOf(open, later),
@@ -59,14 +60,29 @@ function wideningOf({ request }: OpenSessionRequest, later: LaterCommands | null
   };
 }
 
+/** Warns of the first call that is denied since nobody can be asked. */
+function loudly(
+  { onWarning }: OpenSessionRequest,
+  whyUnattended: () => Promise<string | null>,
+): () => Promise<string | null> {
+  let isTold = false;
+  return async () => {
+    const why = await whyUnattended();
+    if (why !== null && !isTold) onWarning(new Diagnostic('W-APR-003', `a call was denied: ${why}`));
+    isTold ||= why !== null;
+    return why;
+  };
+}
+
 /** Why nobody would see a question, or could answer it; null where somebody may. */
 async function whyUnattended(
   answer: ApprovalSettings['answer'],
-  { request, knowsAnswerer }: OpenSessionRequest,
+  { request, launch, knowsAnswerer }: OpenSessionRequest,
 ): Promise<string | null> {
   if (request.approval !== null) return 'nobody is asked for a capsule that another capsule has started';
   const askedAt = request.askedAt?.() ?? null;
   if (askedAt !== null && answer.includes(askedAt)) return null;
+  if (launch.loaded.manifest.notify !== undefined) return null;
   if (answer.includes('door') && (await knowsAnswerer())) return null;
-  return 'nobody can be asked: there is neither a terminal nor an editor, and no door token has the scope answer';
+  return 'nobody can be asked: there is neither a terminal nor an editor, no door token has the scope answer, and notify names no target';
 }

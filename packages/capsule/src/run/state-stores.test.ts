@@ -91,7 +91,7 @@ describe('a component', () => {
         proxyFor: null,
         keys: null,
         imports: { kind: 'live' },
-        grantUsage: new LateGrantUsage(systemClock),
+        grantUsage: new LateGrantUsage(systemClock, () => {}),
       });
       const scope = { scope: '.', writable: false } as const;
       components.open(artifact('a'), grants({ runtime, preopen: scope, stateStores: ['notes', 'tasks'] }));

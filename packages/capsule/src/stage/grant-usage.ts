@@ -3,7 +3,7 @@
 import type { Socket } from 'node:net';
 
 import type { Clock } from '@svc/kit/clock.ts';
-import { diagnosticOf } from '@svc/kit/diagnostics/diagnostic.ts';
+import { Diagnostic, diagnosticOf } from '@svc/kit/diagnostics/diagnostic.ts';
 import { shortened } from '@svc/kit/diagnostics/printable.ts';
 import { type NetworkDestination, parseDestination } from '@svc/kit/net/network-destination.ts';
 import type { EgressDecision } from '@svc/sandbox/egress/egress-rules.ts';
@@ -11,6 +11,7 @@ import type { Activity, SessionActivity } from '@svc/session/task/activity.ts';
 import type { Task } from '@svc/session/task/task.ts';
 import type { JudgedDispatch } from '@svc/session/tools/tool.ts';
 import { BoundedLines } from '@svc/record/trace/bounded-lines.ts';
+import { type Serious, SeriousRefusals, seriousWords } from '@svc/record/trace/serious-refusals.ts';
 import type { TraceEvent } from '@svc/record/trace/events.ts';
 import { EgressSums } from './egress-sums.ts';
 
@@ -50,6 +51,8 @@ class Sums {
 /** Counts what one session used of its grants, from its activity and from those who watch its network. A line that cannot be written ends nothing here. */
 export class GrantUsage {
   readonly #lines: BoundedLines;
+  readonly #serious: SeriousRefusals;
+  readonly #onWarning: (warning: Diagnostic) => void;
   readonly #commands = new Sums();
   readonly #tools = new Sums();
   readonly #capsules = new Sums();
@@ -60,9 +63,15 @@ export class GrantUsage {
   /** To whose attempt the line belongs that is being written. */
   #task: Task | null = null;
 
-  /** Writes its lines to the activity that is there then. */
-  constructor(clock: Pick<Clock, 'monotonicMs' | 'after'>, activity: () => SessionActivity | null) {
+  /** Writes its lines to the activity that is there then, and warns of what is serious. */
+  constructor(
+    clock: Pick<Clock, 'monotonicMs' | 'after'>,
+    activity: () => SessionActivity | null,
+    onWarning: (warning: Diagnostic) => void,
+  ) {
     this.#activity = activity;
+    this.#onWarning = onWarning;
+    this.#serious = new SeriousRefusals(clock);
     this.#lines = new BoundedLines({
       clock,
       write: (event) => this.#write(event),
@@ -151,14 +160,26 @@ export class GrantUsage {
   }
 
   #refused({ what, name, rule, by }: Refusal, task: Task | null = null): void {
-    this.#lines.add(`${what} ${by}`, () => ({
+    const line = {
       event_type: 'refusal',
       ...(task === null ? {} : { task_id: task.id }),
       what,
       name: shortened(name, maxText),
       rule: shortened(rule, maxText),
       by,
-    }));
+    } as const;
+    const serious = this.#serious.of(line);
+    // However many lines there are: those before it must not hide it.
+    if (serious === null) this.#lines.add(`${what} ${by}`, () => line);
+    else this.#tellSerious({ ...line, serious });
+  }
+
+  #tellSerious(line: Line<'refusal'> & { readonly serious: Serious }): void {
+    const { what, name, by, rule, serious } = line;
+    this.#onWarning(
+      new Diagnostic('W-APR-004', `${seriousWords[serious]}: ${what} ${name}, asked for by ${by} (${rule})`),
+    );
+    this.#write(line);
   }
 
   #write(event: TraceEvent): boolean {

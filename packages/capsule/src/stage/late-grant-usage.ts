@@ -3,6 +3,7 @@
 import type { Socket } from 'node:net';
 
 import type { Clock } from '@svc/kit/clock.ts';
+import type { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import type { NetworkDestination } from '@svc/kit/net/network-destination.ts';
 import type { EgressDecision } from '@svc/sandbox/egress/egress-rules.ts';
 import type { SessionActivity } from '@svc/session/task/activity.ts';
@@ -11,13 +12,16 @@ import type { ComponentTraffic, RecordedUsage, GrantUsage } from './grant-usage.
 /** Counts what one session used of its grants. Events wait, in order, until the counting code is loaded. */
 export class LateGrantUsage {
   readonly #clock: Pick<Clock, 'monotonicMs' | 'after'>;
+  readonly #onWarning: (warning: Diagnostic) => void;
   readonly #waiting: ((grantUsage: GrantUsage) => void)[] = [];
   #activity: SessionActivity | null = null;
   #loading: Promise<void> | null = null;
   #grantUsage: GrantUsage | null = null;
 
-  constructor(clock: Pick<Clock, 'monotonicMs' | 'after'>) {
+  /** Is warned of refusals that somebody should hear of at once. */
+  constructor(clock: Pick<Clock, 'monotonicMs' | 'after'>, onWarning: (warning: Diagnostic) => void) {
     this.#clock = clock;
+    this.#onWarning = onWarning;
   }
 
   /** Counts the session from now on, and writes its lines there. */
@@ -73,7 +77,7 @@ export class LateGrantUsage {
 
   async #load(): Promise<void> {
     const { GrantUsage } = await import('./grant-usage.ts');
-    const grantUsage = new GrantUsage(this.#clock, () => this.#activity);
+    const grantUsage = new GrantUsage(this.#clock, () => this.#activity, this.#onWarning);
     this.#grantUsage = grantUsage;
     for (const use of this.#waiting.splice(0)) use(grantUsage);
   }

@@ -28,4 +28,19 @@ export const approvalCodes = {
     explanation:
       'A rule asks about a command or denies it, and everything that no rule names is allowed. Such a rule stops a mistake, not an opponent: the same can be done by another program, or with an option before the word. approvals.default: ask, with rules that allow whole lines, holds more.',
   },
+  'W-APR-003': {
+    title: 'a call was denied because nobody can be asked',
+    explanation:
+      'A rule of approvals asks a person, and nobody is there who could see the question or answer it: no terminal, no editor, no door token with the scope answer, and no notify in the manifest. svc denies such calls at once and says so for the first of a session; the trace has all of them (docs/boundary.md).',
+  },
+  'W-APR-004': {
+    title: 'svc refused something that somebody should look at',
+    explanation:
+      'The capsule asked for an address at which clouds give keys to any program, or showed a key where none belongs, or was refused ten things within a minute. svc refused it: nothing of it happened. Each of these is said once a minute at most; the trace has the refusals, with what asked for them (docs/boundary.md).',
+  },
+  'W-APR-005': {
+    title: 'a notification did not arrive',
+    explanation:
+      'notify of the manifest names the address, and it did not take a notification: it could not be reached in ten seconds, gave another answer than 2xx, or redirects. svc tries five more times, then goes on with the next one, and no task waits for that. This is said once until one arrives (docs/boundary.md).',
+  },
 } as const satisfies Record<string, CatalogueEntry>;

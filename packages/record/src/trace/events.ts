@@ -184,6 +184,8 @@ export const traceEventSchemas = {
     name: z.string(),
     rule: z.string(),
     by: z.string(),
+    /** Why somebody should hear of it at once: a cloud's address for keys, a key where none belongs, or ten refusals within a minute. */
+    serious: z.enum(['metadata', 'credential', 'many']).optional(),
   }),
   /** Refusals without a line of their own: there were too many in a minute. */
   refusals: z.object({ what: refusedKind, by: z.string(), count }),
@@ -248,8 +250,14 @@ export const traceEventSchemas = {
   spend_ceiling_reached: z.object({ task_id: z.string(), ceiling: count, spent: count, estimate: count }),
   /** The logs have reached their limit: what commands, servers and hooks write from here on is no longer kept whole. */
   logs_limit_reached: z.object({ max_bytes: count }),
-  /** Notifications of a task that did not arrive where a client wanted them; one line of each receiver, when it is over. */
-  push_lost: z.object({ task_id: z.string(), host: z.string(), sent: count, lost: count, reason: z.string() }),
+  /** Notifications of a task that did not arrive where a client wanted them, or without a task where the manifest wants them; one line of each receiver, when it is over. */
+  push_lost: z.object({
+    task_id: z.string().optional(),
+    host: z.string(),
+    sent: count,
+    lost: count,
+    reason: z.string(),
+  }),
   session_end: z.object({
     status: z.enum(['ok', 'failed', 'trapped']),
     reason: z.string().optional(),

@@ -85,7 +85,7 @@ async function stagedGrants(manifest: string): Promise<Readonly<Record<string, C
     stop: new AbortController().signal,
     onWarning: () => {},
     imports: { kind: 'live' },
-    grantUsage: new LateGrantUsage(systemClock),
+    grantUsage: new LateGrantUsage(systemClock, () => {}),
   });
   closing.push(() => staged.close());
   return granted;

@@ -73,6 +73,9 @@ function grantFields(scope: ScopeObject): readonly Field[] {
     ...flags(scope, 'network'),
     ...lists(scope, (key) => key !== 'network_allow'),
     ['plan submit', [yesOrNo(scope.plan_submit)]],
+    ...(scope.notified === undefined
+      ? []
+      : [['notifications', [`${scope.notified} hears of questions, ends and serious refusals`]] as const]),
     ['interpreter runtime', [listed(scope.interpreter_runtime)]],
     ['staged runtime', [listed(scope.staged_runtime)]],
   ];

@@ -16,7 +16,7 @@ export interface PushReceiver {
   /** Headers beside those that each notification has of its own. */
   readonly headers: Readonly<Record<string, string>>;
   /** What notifications are signed with; null signs none. */
-  readonly key: string | null;
+  readonly key: string | Uint8Array | null;
 }
 
 export interface PushQueueOptions {
@@ -161,7 +161,7 @@ export class PushQueue {
 
 /** As Standard Webhooks have it: of id, time and body, by what both sides know. */
 function signature(
-  key: string,
+  key: string | Uint8Array,
   about: { readonly 'webhook-id': string; readonly 'webhook-timestamp': string },
   body: Uint8Array,
 ): string {

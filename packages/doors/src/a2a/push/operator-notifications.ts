@@ -1,0 +1,142 @@
+/** Sends questions, ends of tasks and serious refusals to the one address that the manifest names (docs/boundary.md "Notifications"). */
+
+import { atMost, type Clock } from '@svc/kit/clock.ts';
+import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
+import { printable, shortened } from '@svc/kit/diagnostics/printable.ts';
+import type { Secret } from '@svc/kit/diagnostics/secret.ts';
+import { destinationOf } from '@svc/kit/net/network-destination.ts';
+import { systemResolver } from '@svc/kit/net/resolver.ts';
+import type { TraceEvent } from '@svc/record/trace/events.ts';
+import { seriousWords } from '@svc/record/trace/serious-refusals.ts';
+import type { Activity } from '@svc/session/task/activity.ts';
+import { postNotification } from './post-notification.ts';
+import { PushBudget } from './push-budget.ts';
+import { PushQueue } from './push-queue.ts';
+import { PushRule } from './push-rule.ts';
+
+const minuteMs = 60_000;
+/** In one minute; what is more is counted. */
+const maxOfMinute = 30;
+/** UTF-16 units of a text that others wrote. */
+const maxText = 2048;
+/** For what is left to send when the session ends. */
+const endWithinMs = 2000;
+
+/** Where the operator of a session is notified. */
+export interface OperatorTarget {
+  readonly url: URL;
+  /** What notifications are signed with; null signs none. */
+  readonly secret: Secret | null;
+  readonly capsule: string;
+  readonly sessionId: string;
+  readonly redact: (text: string) => string;
+  readonly onWarning: (warning: Diagnostic) => void;
+  readonly clock: Clock;
+}
+
+interface Told {
+  readonly type: 'question.asked' | 'task.ended' | 'refusal.serious';
+  readonly data: Readonly<Record<string, string | number | undefined>>;
+}
+
+/** The notifications of one session, one on its way at a time. */
+export class OperatorNotifications {
+  readonly #target: OperatorTarget;
+  readonly #queue: PushQueue;
+  #minuteFromMs = 0;
+  #ofMinute = 0;
+  /** Notifications that were not sent since the last one. */
+  #leftOut = 0;
+  #isFailing = false;
+
+  constructor(target: OperatorTarget) {
+    const { url, secret, clock } = target;
+    this.#target = target;
+    const destination = destinationOf(url);
+    // The operator chose the host: it may lie in their own network, and never at an address that gives secrets away.
+    const rule = new PushRule(destination === undefined ? [] : [{ destination, isPrivate: true }]);
+    this.#queue = new PushQueue({
+      receiver: { headers: { 'content-type': 'application/json' }, key: secret === null ? null : keyOf(secret) },
+      clock,
+      share: new PushBudget().enter({ name: 'operator', seesAll: true }),
+      post: async (headers, body, signal) => {
+        const posted = await postNotification(
+          { url, headers, body, signal },
+          { rule, resolver: systemResolver, clock },
+        );
+        if (!signal.aborted)
+          this.#came(posted.kind === 'taken' ? null : 'why' in posted ? posted.why : 'it answered 410');
+        return posted;
+      },
+      onGone: () => this.#queue.end(true),
+    });
+  }
+
+  hear(told: Activity): void {
+    if (told.kind === 'question') {
+      const { prompt, approval } = told.question;
+      const asked = { approval_id: approval?.id, expires_at: approval?.expiresAtMs };
+      this.#tell({ type: 'question.asked', data: { task_id: told.task.id, text: prompt, ...asked } });
+    }
+    if (told.kind === 'task-settled') {
+      const { id, state, failure } = told.task;
+      this.#tell({ type: 'task.ended', data: { task_id: id, state, text: failure ?? undefined } });
+    }
+    if (told.kind === 'noted' && told.event.event_type === 'refusal' && told.event.serious !== undefined) {
+      const { what, name, rule, by, serious, task_id: task } = told.event;
+      const text = `${seriousWords[serious]}: ${what} ${name}, asked for by ${by}, refused by ${rule}`;
+      this.#tell({ type: 'refusal.serious', data: { task_id: task, text } });
+    }
+  }
+
+  /** Sends what it can within two seconds. Returns the line of the trace for what did not arrive, null where all did. */
+  async end(): Promise<TraceEvent | null> {
+    const { url, clock } = this.#target;
+    await atMost(clock, endWithinMs, this.#queue.drain());
+    this.#queue.end(true);
+    const { sent, lost, why } = this.#queue.totals;
+    const all = lost + this.#leftOut;
+    if (all === 0) return null;
+    const reason = why ?? 'there were too many in a minute';
+    return { event_type: 'push_lost', host: url.host, sent, lost: all, reason };
+  }
+
+  #tell({ type, data }: Told): void {
+    const { clock, capsule, sessionId, redact } = this.#target;
+    const nowMs = clock.monotonicMs();
+    if (nowMs - this.#minuteFromMs >= minuteMs) {
+      this.#minuteFromMs = nowMs;
+      this.#ofMinute = 0;
+    }
+    this.#ofMinute += 1;
+    if (this.#ofMinute > maxOfMinute) {
+      this.#leftOut += 1;
+      return;
+    }
+    const { text, ...rest } = data;
+    const shown = text === undefined ? {} : { text: shortened(printable(redact(String(text))), maxText) };
+    const missed = this.#leftOut === 0 ? {} : { left_out: this.#leftOut };
+    this.#leftOut = 0;
+    const body = {
+      type,
+      timestamp: new Date(clock.now()).toISOString(),
+      data: { capsule, session_id: sessionId, ...rest, ...shown, ...missed },
+    };
+    this.#queue.add(Buffer.from(JSON.stringify(body)));
+  }
+
+  /** Says once that notifications do not arrive, until one does. */
+  #came(why: string | null): void {
+    const wasFailing = this.#isFailing;
+    this.#isFailing = why !== null;
+    if (why === null || wasFailing) return;
+    const { url, onWarning } = this.#target;
+    onWarning(new Diagnostic('W-APR-005', `a notification did not reach ${url.host}: ${why}`));
+  }
+}
+
+/** As Standard Webhooks have it, a secret after `whsec_` is base64; any other is the key itself. */
+function keyOf(secret: Secret): Buffer {
+  const [, encoded] = /^whsec_([A-Za-z0-9+/]+={0,2})$/.exec(secret.reveal()) ?? [];
+  return encoded === undefined ? Buffer.from(secret.reveal()) : Buffer.from(encoded, 'base64');
+}
