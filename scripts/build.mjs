@@ -235,8 +235,10 @@ buildTrustRoot(root, 'dist');
 if (known === null) buildManPages(root, { accept: process.argv.includes('--accept') });
 if (planFile !== undefined) utimesSync(planFile, new Date(), new Date());
 
+/** Leaves out what nothing reads: the paths that esbuild names modules of other files by, and the function of files that load no builtin late. */
 function finished(path, text) {
-  return withShortVariables(path, withLateBuiltins(text));
+  const code = withShortVariables(path, withLateBuiltins(text)).replaceAll(/"elsewhere:[^"]*"\(/g, 'm(');
+  return /=lateModule\(/.test(code) ? code : code.replace(/^const lateModule=.*?};/, '');
 }
 
 /** A fifth less to read for each start. bin/svc.cjs makes a function of each late file too, so what stands at its top is nobody else's. */
