@@ -79,6 +79,88 @@ describe('a standard skill folder in a capsule', () => {
     expect((await run(workspace, ['forms', { file: 'references/list.md' }])).said).toBe('Another list.\n');
   });
 
+  describe('that asks for more', () => {
+    const lockOf = (workspace: Workspace): string => readFileSync(join(workspace.folder, 'svc.lock'), 'utf8');
+    const withList = (words: string): string =>
+      `---\ndescription: d\n${words === '' ? '' : `allowed-tools: ${words}\n`}---\nUse it.\n`;
+    const listing = (words: string, more: Readonly<Record<string, string>> = {}, tools = ''): Workspace => {
+      const workspace = withSkill('', { files: { 'skills/forms/SKILL.md': withList(words), ...more } });
+      const manifest = readFileSync(join(workspace.folder, 'svc.yaml'), 'utf8');
+      if (tools !== '') workspace.write('svc.yaml', manifest.replace('./skills/forms }', `./skills/forms, ${tools} }`));
+      return workspace;
+    };
+
+    it('needs --accept-tools, and does not where it asks for less', async () => {
+      const workspace = listing('Read Bash(git:*)');
+      const first = await svc(workspace, ['install']);
+      expect(first).toMatchObject({ code: 0, stderr: 'the skill forms@1.0.0 asks for\n  + Read\n  + Bash(git:*)\n' });
+      const before = lockOf(workspace);
+      expect(JSON.parse(before)).toMatchObject({ lock_version: 3 });
+      // The capsule has no such command, and could have it tomorrow.
+      workspace.write('skills/forms/SKILL.md', withList('Read Bash(docker:*)'));
+      const refused = await svc(workspace, ['install']);
+      expect(refused).toMatchObject({ code: 1, stdout: '' });
+      expect(refused.stderr).toMatch(
+        /^the skill forms@1\.0\.0 asks for\n {2}- Bash\(git:\*\)\n {2}\+ Bash\(docker:\*\)\nerror\[E-REG-016\]: the skill forms@1\.0\.0 lets more through/,
+      );
+      expect(lockOf(workspace)).toBe(before);
+      expect((await svc(workspace, ['run', '--task', '[]'])).stderr).toContain('E-RUN-003');
+      expect((await svc(workspace, ['install', '--frozen', '--accept-tools'])).code).toBe(2);
+      expect((await svc(workspace, ['install', '--accept-tools'])).code).toBe(0);
+      expect(lockOf(workspace)).toContain('Bash(docker:*)');
+      workspace.write('skills/forms/SKILL.md', withList('Bash(docker ps)'));
+      expect((await svc(workspace, ['install'])).code).toBe(0);
+      workspace.write('skills/forms/SKILL.md', withList(''));
+      const without = await svc(workspace, ['install']);
+      expect(without.stderr).toContain('+ all that the capsule grants, without allowed-tools');
+      expect(without.stderr).toContain('E-REG-016');
+    });
+
+    it('needs it where another program runs a script, under the list of the operator too', async () => {
+      const script = 'skills/forms/scripts/a.py';
+      for (const workspace of [
+        listing('Bash(scripts/a.py:*)', { [script]: 'print()\n' }),
+        listing('', { [script]: 'print()\n' }, 'tools: ["Bash(scripts/a.py:*)"]'),
+      ]) {
+        expect((await svc(workspace, ['install'])).code).toBe(0);
+        workspace.write(script, '#!/bin/sh\n');
+        const refused = await svc(workspace, ['install']);
+        expect(refused.stderr).toContain('  - python3 for scripts/a.py\n  + sh for scripts/a.py\n');
+        expect(refused.stderr).toContain('E-REG-016');
+      }
+    });
+
+    it('needs it of svc add too, where svc.lock still has the entry', async () => {
+      const workspace = listing('Read');
+      expect((await svc(workspace, ['install'])).code).toBe(0);
+      const manifest = readFileSync(join(workspace.folder, 'svc.yaml'), 'utf8').replace(entry, '');
+      workspace.write('svc.yaml', manifest);
+      workspace.write('skills/forms/SKILL.md', withList('Read Write'));
+      expect((await svc(workspace, ['add', './skills/forms'])).stderr).toContain('E-REG-016');
+      expect(readFileSync(join(workspace.folder, 'svc.yaml'), 'utf8')).toBe(manifest);
+      expect((await svc(workspace, ['add', './skills/forms', '--accept-tools'])).code).toBe(0);
+      expect(lockOf(workspace)).toContain('"Write"');
+    });
+
+    it('needs it with a lock of before, which an install moves on', async () => {
+      const workspace = listing('Read');
+      expect((await svc(workspace, ['install'])).code).toBe(0);
+      const now = lockOf(workspace);
+      const { artifacts } = JSON.parse(now) as { readonly artifacts: readonly [{ readonly sha256: string }] };
+      const { sha256 } = artifacts[0];
+      const old = JSON.stringify({ lock_version: 1, artifacts: [{ name: 'forms', version: '1.0.0', sha256 }] });
+      workspace.write('svc.lock', old);
+      expect((await run(workspace, ['svc-tool-request-input', {}])).stderr).not.toContain('svc.lock');
+      expect(await svc(workspace, ['install'])).toMatchObject({ code: 0, stderr: '' });
+      expect(lockOf(workspace)).toBe(now);
+      workspace.write('svc.lock', old);
+      workspace.write('skills/forms/SKILL.md', withList('Bash(x)'));
+      const refused = await svc(workspace, ['install']);
+      expect(refused.stderr).toContain('has changed, and svc.lock does not say what it asked for before');
+      expect((await svc(workspace, ['install', '--accept-tools'])).code).toBe(0);
+    });
+  });
+
   it('opens its files to a component', async () => {
     const workspace = withSkill('capabilities: { filesystem: { scope: part } }\n', {
       artifacts: ', { name: svc-tool-editor, version: 1.0.0 }',

@@ -9,7 +9,7 @@ import { replaceFile } from '@svc/kit/files/replace-file.ts';
 import { type ArtifactEdit, editArtifacts } from '../manifest/edit-artifacts.ts';
 import type { ArtifactEntry } from '../manifest/schema.ts';
 import type { ArtifactSource } from './installed-artifact.ts';
-import { bringRef, type BroughtRef, type InstallRequest, record } from './install.ts';
+import { bringRef, type BroughtRef, type InstallRequest, judgeSkills, record } from './install.ts';
 import type { WantedArtifact } from './locate.ts';
 import type { CopyRule, StorePlaces } from './store-places.ts';
 import { addToLock, dropFromLock, readLock } from './lockfile.ts';
@@ -79,13 +79,15 @@ export async function changeArtifacts(
   return brought;
 }
 
-/** Adds new entries whose `source` is an archive to a lock that is there; a run makes a missing one. */
+/** Adds new entries whose `source` is an archive or a skill to a lock that is there; a run makes a missing one. */
 async function recordFolders(edits: readonly ArtifactEdit[], request: InstallRequest): Promise<void> {
-  const added = edits.flatMap((edit) => (edit.kind === 'add' && edit.row.source !== undefined ? [edit.row.name] : []));
-  if (added.length === 0 || readLock(request.manifestDir) === null) return;
-  const entries = request.entries.filter(({ name }) => added.includes(name));
+  const hasLock = readLock(request.manifestDir) !== null;
+  const isAdded = ({ name }: ArtifactEntry): boolean =>
+    edits.some((edit) => edit.kind === 'add' && edit.row.source !== undefined && edit.row.name === name);
+  const entries = request.entries.filter((entry) => isAdded(entry) && (hasLock || entry.runtime === 'skill'));
   const artifacts = await resolveArtifacts({ ...request, entries, lock: 'ignore' });
-  await addToLock(request.manifestDir, lockedOf(artifacts));
+  await judgeSkills(artifacts, request);
+  if (hasLock) await addToLock(request.manifestDir, lockedOf(artifacts));
 }
 
 /** Where the artifact of a change is looked for. */

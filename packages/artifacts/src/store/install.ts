@@ -48,6 +48,11 @@ export interface InstallRequest extends StorePlaces {
   readonly manifestFile?: string;
   /** Makes an artifact ready for its first run; what it throws refuses the whole install. */
   readonly prepare: (artifact: FoundArtifact) => Promise<void>;
+  /**
+   * Hears of the skills whose folders `svc.lock` is about to record, and of the lock as it is; what it throws refuses the whole change. Not called without such a
+   * skill.
+   */
+  readonly onSkills: (skills: readonly InstalledArtifact[], lock: readonly LockedArtifact[]) => Promise<void>;
   /** Called for each artifact once it is in the store that it is installed into (`fetching.into`). */
   readonly onStored: (ref: ArtifactRef) => void;
   readonly onWarning: (warning: Diagnostic) => void;
@@ -79,6 +84,7 @@ export async function installEntries(request: InstallRequest): Promise<readonly 
   await heedStates(request.entries, request);
   const artifacts = await resolveArtifacts({ ...request, lock: isFrozen ? 'frozen' : 'ignore' });
   for (const warning of admissionWarnings(artifacts)) request.onWarning(warning);
+  if (into === 'project' && !isFrozen) await judgeSkills(artifacts, request);
   for (const artifact of artifacts) await request.prepare(artifact);
   for (const artifact of artifacts) {
     // The folder of a skill is where each start reads it: no store is asked for it.
@@ -98,6 +104,12 @@ export async function installEntries(request: InstallRequest): Promise<readonly 
   }
   if (into === 'project' && !isFrozen) await upsertLock(request.manifestDir, lockedOf(artifacts));
   return artifacts;
+}
+
+/** Gives those of the artifacts that are skill folders to `onSkills`. */
+export async function judgeSkills(artifacts: readonly InstalledArtifact[], request: InstallRequest): Promise<void> {
+  const skills = artifacts.filter(({ skill }) => skill !== undefined);
+  if (skills.length > 0) await request.onSkills(skills, readLock(request.manifestDir) ?? []);
 }
 
 /**

@@ -17,8 +17,17 @@ import { decodeSigner, encodeSigner, type Signer } from './trust/signer.ts';
 /** Beside the manifest. */
 const lockFile = 'svc.lock';
 
-/** 1 is written where neither a signer nor a place is known, so that an older svc reads it. */
-const lockVersions = { plain: 1, full: 2 } as const;
+/** The lowest that can hold what is known is written, so that an older svc reads it: signers and places need 2, what skills ask for needs 3. */
+const newestVersion = 3;
+
+/** What the folder of a skill asked for when it was accepted (docs/skills.md "When a skill asks for more"). */
+export interface LockedSkill {
+  /** The words of `allowed-tools`; null without any. */
+  readonly allowed: readonly string[] | null;
+  /** The name of the program that runs a file, for those that are scripts. */
+  readonly scripts: Readonly<Record<string, string>>;
+  readonly compatibility: string | null;
+}
 
 /** One archive that a project is held to; `platform` is null for the generic file (docs/installing.md "What svc.lock does"). */
 export interface LockedArtifact extends ArtifactRef {
@@ -28,6 +37,8 @@ export interface LockedArtifact extends ArtifactRef {
   readonly from?: string;
   /** The signer; absent where nobody has looked. */
   readonly signedBy?: Signer;
+  /** Absent of what is no folder with `SKILL.md`, and where a lock of an earlier version has it. */
+  readonly skill?: LockedSkill;
 }
 
 /** Where an archive was fetched from, as `LockedArtifact` has it. */
@@ -49,33 +60,61 @@ function parseLock(path: string, text: string): readonly LockedArtifact[] {
   const value = parseJson(text);
   if (value === undefined) throw unreadable(path, 'it is not JSON');
   const { lock_version: version, artifacts, ...others } = asJsonObject(value) ?? {};
-  if (version !== undefined && version !== lockVersions.plain && version !== lockVersions.full) {
-    throw unreadable(path, 'lock_version is neither 1 nor 2, those that this svc knows');
+  if (version !== undefined && ![1, 2, newestVersion].includes(version as number)) {
+    throw unreadable(path, 'lock_version is neither 1 nor 2 nor 3, those that this svc knows');
   }
   if (version === undefined || !Array.isArray(artifacts) || Object.keys(others).length > 0) {
     throw unreadable(path, 'it must hold lock_version and artifacts, and nothing else');
   }
   return (artifacts as unknown[]).map((artifact, index) => {
-    const locked = lockedArtifact(artifact, version === lockVersions.full);
+    const locked = lockedArtifact(artifact, version as number);
     if (locked !== null) return locked;
     throw unreadable(
       path,
-      `artifacts[${index}] must hold name, version, sha256 and maybe platform, from and signed_by`,
+      `artifacts[${index}] must hold name, version, sha256 and maybe platform, from, signed_by and skill`,
     );
   });
 }
 
-function lockedArtifact(value: unknown, isFull: boolean): LockedArtifact | null {
-  const { name, version, sha256, platform, from, signed_by: by, ...others } = asJsonObject(value) ?? {};
+function lockedArtifact(value: unknown, lockVersion: number): LockedArtifact | null {
+  const { name, version, sha256, platform, from, signed_by: by, skill, ...others } = asJsonObject(value) ?? {};
   if (!isArtifactName(name) || !isExactVersion(version) || Object.keys(others).length > 0) return null;
   if (!isText(sha256) || !sha256Shape.test(sha256)) return null;
   if (platform !== undefined && !(isText(platform) && platformShape.test(platform))) return null;
-  if (!isFull && (from !== undefined || by !== undefined)) return null;
+  if (versionFor({ from, signedBy: by, skill }) > lockVersion) return null;
   if (from !== undefined && !(isText(from) && parsePinnedPlace(from) !== null)) return null;
-  const locked: LockedArtifact = { name, version, platform: platform ?? null, sha256, ...fetchedFrom(from) };
+  const asked = skill === undefined ? undefined : lockedSkill(skill);
+  if (asked === null) return null;
+  const known = { ...fetchedFrom(from), ...(asked === undefined ? {} : { skill: asked }) };
+  const locked: LockedArtifact = { name, version, platform: platform ?? null, sha256, ...known };
   if (by === undefined) return locked;
   const signedBy = decodeSigner(by);
   return signedBy === null ? null : { ...locked, signedBy };
+}
+
+function lockedSkill(value: unknown): LockedSkill | null {
+  const object = asJsonObject(value);
+  if (object === null) return null;
+  const { allowed_tools: allowed = null, scripts = {}, compatibility = null, ...others } = object;
+  const programs = asJsonObject(scripts);
+  if (programs === null || !Object.values(programs).every(isText) || Object.keys(others).length > 0) return null;
+  if (allowed !== null && !(Array.isArray(allowed) && allowed.length > 0 && allowed.every(isText))) return null;
+  if (compatibility !== null && !isText(compatibility)) return null;
+  return { allowed, scripts: programs as Record<string, string>, compatibility };
+}
+
+function encodeSkill({ allowed, scripts, compatibility }: LockedSkill): object {
+  return {
+    ...(allowed === null ? {} : { allowed_tools: allowed }),
+    ...(Object.keys(scripts).length === 0 ? {} : { scripts }),
+    ...(compatibility === null ? {} : { compatibility }),
+  };
+}
+
+/** The lowest version of the format that can hold it. */
+function versionFor(known: { readonly [key in 'from' | 'signedBy' | 'skill']?: unknown }): number {
+  if (known.skill !== undefined) return newestVersion;
+  return known.from === undefined && known.signedBy === undefined ? 1 : 2;
 }
 
 /** Writes `svc.lock` unless there is one; returns the one that is then there. `E-IO-001` when it cannot be written. */
@@ -174,19 +213,19 @@ function lockKey(artifact: LockedArtifact): string {
 
 function encodeLock(artifacts: readonly LockedArtifact[]): string {
   const lines = artifacts
-    .map(({ name, version, platform, sha256, from, signedBy }) => ({
+    .map(({ name, version, platform, sha256, from, signedBy, skill }) => ({
       name,
       version,
       ...(platform === null ? {} : { platform }),
       sha256,
       ...fetchedFrom(from),
       ...(signedBy === undefined ? {} : { signed_by: encodeSigner(signedBy) }),
+      ...(skill === undefined ? {} : { skill: encodeSkill(skill) }),
     }))
     .map((artifact) => ({ key: `${artifact.name} ${artifact.version} ${artifact.platform ?? ''}`, artifact }))
     .sort((a, b) => (a.key < b.key ? -1 : 1))
     .map(({ artifact }) => artifact);
-  const isFull = artifacts.some(({ from, signedBy }) => from !== undefined || signedBy !== undefined);
-  const version = isFull ? lockVersions.full : lockVersions.plain;
+  const version = Math.max(1, ...artifacts.map(versionFor));
   return `${JSON.stringify({ lock_version: version, artifacts: lines }, null, 2)}\n`;
 }
 

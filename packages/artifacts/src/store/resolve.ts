@@ -100,9 +100,15 @@ export function lockedOf(
 }
 
 function lockedAs(artifact: InstalledArtifact): LockedArtifact & Pick<InstalledArtifact, 'location' | 'origin'> {
-  const { manifest, platform, sha256, location, origin, admission, from } = artifact;
-  const known = { ...fetchedFrom(from), ...signedBy(admission) };
+  const { manifest, platform, sha256, location, origin, admission, from, skill } = artifact;
+  const known = { ...fetchedFrom(from), ...signedBy(admission), ...askedBy(skill) };
   return { name: manifest.name, version: manifest.version, platform, sha256, location, origin, ...known };
+}
+
+function askedBy(folder: FoundArtifact['skill']): Pick<LockedArtifact, 'skill'> {
+  if (folder === undefined) return {};
+  const { allowed, scripts, compatibility } = folder;
+  return { skill: { allowed, scripts, compatibility } };
 }
 
 /** The signer, for `svc.lock`. */

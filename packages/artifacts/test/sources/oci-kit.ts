@@ -90,6 +90,7 @@ export function installOfEcho(
     entries: [entry] as unknown as InstallRequest['entries'],
     fetching: { isFrozen },
     prepare: () => Promise.resolve(),
+    onSkills: () => Promise.resolve(),
     onStored: () => {},
     onWarning: () => {},
   };

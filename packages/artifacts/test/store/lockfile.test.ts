@@ -41,6 +41,30 @@ describe('svc.lock', () => {
     expect(readdirSync(project)).toEqual(['svc.lock']);
   });
 
+  it('holds what a skill asks for, in a version of its own', async () => {
+    const skill = { allowed: ['Read', 'Bash(git:*)'], scripts: { 'scripts/a.py': 'python3' }, compatibility: 'x' };
+    const plain = { allowed: null, scripts: {}, compatibility: null };
+    await upsertLock(project, [a]);
+    await upsertLock(project, [{ ...a, skill: plain }]);
+    expect(JSON.parse(readFileSync(path, 'utf8'))).toMatchObject({ lock_version: 3, artifacts: [{ skill: {} }] });
+    expect(readLock(project)).toEqual([{ ...a, skill: plain }]);
+    await upsertLock(project, [{ ...a, skill }]);
+    expect(JSON.parse(readFileSync(path, 'utf8'))).toMatchObject({
+      artifacts: [
+        {
+          skill: {
+            allowed_tools: ['Read', 'Bash(git:*)'],
+            scripts: { 'scripts/a.py': 'python3' },
+            compatibility: 'x',
+          },
+        },
+      ],
+    });
+    expect(readLock(project)).toEqual([{ ...a, skill }]);
+    await upsertLock(project, [{ name: 'a', version: '1.0.0', platform: null, sha256: a.sha256 }]);
+    expect(readLock(project)).toEqual([{ ...a, skill }]);
+  });
+
   it('stays as the first writer made it', async () => {
     await createLock(project, [a]);
     expect(await createLock(project, [b])).toEqual([a]);
@@ -74,7 +98,26 @@ describe('svc.lock', () => {
     ['empty', ''],
     ['no JSON', '<<<<<<< HEAD\n'],
     ['another shape', '[]'],
-    ['a newer format', '{ "lock_version": 3, "artifacts": [] }'],
+    ['a newer format', '{ "lock_version": 4, "artifacts": [] }'],
+    [
+      'an older format with what a skill asks for',
+      `{ "lock_version": 2, "artifacts": [${JSON.stringify({ name: 'a', version: '1', sha256: '0'.repeat(64), skill: {} })}] }`,
+    ],
+    ...[
+      [],
+      'x',
+      null,
+      { allowed_tools: [] },
+      { allowed_tools: ['Read', 7] },
+      { allowed_tools: 'Read' },
+      { scripts: { a: 1 } },
+      { scripts: [] },
+      { compatibility: {} },
+      { more: 1 },
+    ].map((skill): [string, string] => [
+      `a skill that asks for ${JSON.stringify(skill)}`,
+      `{ "lock_version": 3, "artifacts": [${JSON.stringify({ name: 'a', version: '1', sha256: '0'.repeat(64), skill })}] }`,
+    ]),
     [
       'an older format with a signer',
       `{ "lock_version": 1, "artifacts": [${JSON.stringify({ name: 'a', version: '1', sha256: '0'.repeat(64), signed_by: { issuer: 'i', identity: 'x' } })}] }`,
@@ -125,9 +168,9 @@ describe('svc.lock', () => {
   });
 
   it('fails with a reason in another format', () => {
-    writeFileSync(path, '{ "lock_version": 3, "artifacts": [] }');
+    writeFileSync(path, '{ "lock_version": 4, "artifacts": [] }');
     expect(() => readLock(project)).toThrow(
-      `cannot understand ${path}: lock_version is neither 1 nor 2, those that this svc knows`,
+      `cannot understand ${path}: lock_version is neither 1 nor 2 nor 3, those that this svc knows`,
     );
   });
 

@@ -66,6 +66,7 @@ async function project(rules: readonly string[], content = ''): Promise<Project>
     entries,
     fetching: { renewsSignatures: true },
     prepare: () => Promise.resolve(),
+    onSkills: () => Promise.resolve(),
     onStored: () => {},
     onWarning: (warning: Diagnostic) => void warnings.push(warning),
   };

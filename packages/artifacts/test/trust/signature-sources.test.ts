@@ -26,6 +26,7 @@ function requestFor(places: StorePlaces): InstallRequest {
     ...places,
     entries: [],
     prepare: () => Promise.resolve(),
+    onSkills: () => Promise.resolve(),
     onStored: () => {},
     onWarning: () => {},
   };

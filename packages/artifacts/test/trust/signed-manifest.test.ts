@@ -56,7 +56,14 @@ function attach(bundle: string): void {
 
 /** The code of what it is refused with. */
 async function install(): Promise<string | null> {
-  const request = { ...places, entries: [], prepare: () => Promise.resolve(), onStored: () => {}, onWarning: () => {} };
+  const request = {
+    ...places,
+    entries: [],
+    prepare: () => Promise.resolve(),
+    onSkills: () => Promise.resolve(),
+    onStored: () => {},
+    onWarning: () => {},
+  };
   const refusal = await refusalOf(installRef(echo, request));
   return refusal === 'stored' ? null : refusal.code;
 }

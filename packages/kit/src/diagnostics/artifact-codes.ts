@@ -152,6 +152,11 @@ export const artifactCodes = {
     explanation:
       'svc trust update follows the signed metadata of the public Sigstore instance, or of the mirror that --mirror names. They could not be fetched, are expired, or are not signed by those whom the last ones name. The list of before stays.',
   },
+  'E-REG-016': {
+    title: 'a skill asks for more than was accepted',
+    explanation:
+      'The skill has changed, and its allowed-tools lets calls through that the list in svc.lock does not, it has none any more, or another program runs a script that the list names. The words are compared by themselves, whatever the capsule grants today. The lines before say what differs; where svc.lock was written by an earlier svc, it does not say what the list was. Look at the skill, then run the command again with --accept-tools, or narrow the skill with tools of its entry in svc.yaml. Nothing was recorded.',
+  },
   'E-REG-008': {
     title: 'the version is yanked',
     explanation:

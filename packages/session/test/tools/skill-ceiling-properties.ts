@@ -4,10 +4,11 @@ import { expect, it } from 'vitest';
 import {
   allowedTools,
   boundedLaunch,
-  covers,
   inTheWay,
+  type Permit,
   type SkillInUse,
 } from '../../src/tools/skills/allowed-tools.ts';
+import { covers, coversEverywhere } from '../../src/tools/skills/list-covers.ts';
 import { call, callables, commands, dispatched, judged, list, permitsOf, stack, words } from './skill-lists.ts';
 
 const place = { root: '.skills/x/', scripts: { 'scripts/a.py': 'python3' } };
@@ -170,6 +171,38 @@ export function holdsOverCases(numRuns: number): void {
         }),
       ),
     ).toBeNull();
+  });
+
+  it('covers everywhere only what it covers in a capsule', { timeout }, async () => {
+    const programs = fc.constantFrom<Readonly<Record<string, string>>>({}, place.scripts, { 'scripts/a.py': 'bash' });
+    const holds = (
+      [before, old]: readonly [Words, Readonly<Record<string, string>>],
+      [after, now]: readonly [Words, Readonly<Record<string, string>>],
+      fewer: typeof callables,
+    ): boolean => {
+      if (!coversEverywhere({ words: before, scripts: old }, { words: after, scripts: now })) return true;
+      if (before === null || after === null) return before === null;
+      const permits = (given: readonly string[], scripts: Readonly<Record<string, string>>): readonly Permit[] =>
+        allowedTools(given, fewer, { ...place, scripts }).permits.filter(
+          ({ tool }) => fewer.find(({ name }) => name === tool)?.kind !== 'skill' && tool !== 'svc-tool-request-input',
+        );
+      return covers(permits(before, old), permits(after, now));
+    };
+    const asked = fc.tuple(list, programs);
+    const near = fc.tuple(asked, fc.subarray([0, 1, 2, 3, 4, 5])).chain(([[given, scripts], kept]) => {
+      // Lists that have nothing to do with each other are seldom covered.
+      const part = given === null ? fc.constant(null) : fc.constant(given.filter((_, index) => kept.includes(index)));
+      return fc.tuple(fc.constant([given, scripts] as const), fc.tuple(fc.oneof(part, list), programs));
+    });
+    expect(
+      await counterexample(fc.property(near, among, ([one, other], fewer) => holds(one, other, fewer))),
+    ).toBeNull();
+  });
+
+  it('covers itself everywhere', { timeout }, async () => {
+    const holds = (given: Words): boolean =>
+      coversEverywhere({ words: given, scripts: place.scripts }, { words: given, scripts: place.scripts });
+    expect(await counterexample(fc.property(list, holds))).toBeNull();
   });
 
   it('covers only what could be started and written before', { timeout }, async () => {

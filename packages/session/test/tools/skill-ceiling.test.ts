@@ -1,7 +1,8 @@
 import { describe, expect, it } from 'vitest';
 
 import { splitAllowed } from '@svc/artifacts/manifest/skill-file.ts';
-import { allowedTools, covers, type Permit, shownPermits } from '../../src/tools/skills/allowed-tools.ts';
+import { allowedTools, type Permit, shownPermits } from '../../src/tools/skills/allowed-tools.ts';
+import { type AskedBySkill, covers, coversEverywhere } from '../../src/tools/skills/list-covers.ts';
 import { SkillCeiling } from '../../src/tools/skills/skill-ceiling.ts';
 import type { Tool } from '../../src/tools/tool.ts';
 import { holdsOverCases } from './skill-ceiling-properties.ts';
@@ -94,6 +95,75 @@ describe('a list', () => {
     expect(covers(of(before), of(after))).toBe(isCovered);
     expect(covers(of(before), null)).toBe(false);
     expect(covers(null, of(after))).toBe(true);
+  });
+});
+
+describe('the comparison of two lists', () => {
+  const scripts = { 'scripts/a.py': 'python3' };
+  const asked = (text: string, of: Readonly<Record<string, string>> = scripts): AskedBySkill => ({
+    words: splitAllowed(text),
+    scripts: of,
+  });
+
+  it.for<[before: string, after: string, isCovered: boolean]>([
+    ['Read Bash(git:*)', 'Bash(git diff:*)', true],
+    ['Bash', 'Bash(docker:*) Bash(scripts/a.py) shell', true],
+    ['*', 'Bash Read linear__* Agent(x) g*', true],
+    ['g*', 'git gh*', true],
+    ['mcp__linear', 'mcp__linear__get_* mcp__linear__get_issue', true],
+    ['Agent', 'Task(deployer)', true],
+    ['Read', 'Read TodoWrite Skill(x) AskUserQuestion WebSearch(x)', true],
+    ['Bash(python3:*)', 'Bash(scripts/a.py:*)', true],
+    // No capsule of today need have what these name.
+    ['Read', 'Read Bash(docker:*)', false],
+    ['Read', 'Read WebSearch', false],
+    ['Read', 'Read mcp__jira__x', false],
+    ['mcp__aaaaaa__x', 'mcp__bbbbbb__x', false],
+    ['mcp__linear__get_*', 'mcp__linear__g*', false],
+    ['get_*', 'g*', false],
+    ['a*b', 'a*', false],
+    ['Bash(git:*) Bash(ls:*)', 'Bash', false],
+    ['Bash', '*', false],
+    ['Bash', 'x', false],
+    ['x', 'x*', false],
+    ['*__x', 'mcp__linear__x', false],
+    ['Bash(cat:*) Bash(head:*) Bash(tail:*) Bash(wc:*) Bash(stat:*) Bash(grep:*) Bash(ls:*)', 'Bash', false],
+    ['Bash(cat:*)', 'Read', false],
+    ['svc-tool-editor', 'Read', false],
+    ['svc-tool-e*', 'svc-tool-*', false],
+    ['Bash(scripts/b.py:*)', 'Bash(scripts/a.py:*)', false],
+    ['Bash(python3 scripts/a.py)', 'Bash(scripts/a.py)', false],
+    ['Agent(deployer)', 'Agent', false],
+  ])('finds what one names beyond the other (%s, %s)', ([before, after, isCovered]) => {
+    expect(coversEverywhere(asked(before), asked(after))).toBe(isCovered);
+  });
+
+  it('finds another program that runs a script', () => {
+    const list = 'Bash(scripts/a.py:*)';
+    expect(coversEverywhere(asked(list), asked(list))).toBe(true);
+    expect(coversEverywhere(asked(list), asked(list, { 'scripts/a.py': 'bash' }))).toBe(false);
+    expect(coversEverywhere(asked(list, {}), asked(list))).toBe(false);
+    expect(coversEverywhere(asked(list), asked(list, {}))).toBe(true);
+  });
+
+  it('takes none for the widest list', () => {
+    expect(coversEverywhere(asked('Read'), { words: null, scripts })).toBe(false);
+    expect(coversEverywhere({ words: null, scripts }, asked('Bash'))).toBe(true);
+    expect(coversEverywhere({ words: null, scripts }, { words: null, scripts: {} })).toBe(true);
+  });
+
+  it('finds a list wider that leaves no character to compare with', () => {
+    const all = Array.from({ length: 0xf8ff - 0xe000 + 1 }, (_, index) => String.fromCharCode(0xe000 + index)).join('');
+    expect(coversEverywhere({ words: [all], scripts }, { words: [all], scripts })).toBe(false);
+    expect(coversEverywhere({ words: [all.slice(1)], scripts }, { words: [all.slice(2)], scripts })).toBe(false);
+  });
+
+  it('takes seconds, whatever they have', { timeout: 20_000 }, () => {
+    const words = Array.from({ length: 1000 }, (_, index) => `Bash(${' '.repeat(index)}*)`);
+    const named = Array.from({ length: 1000 }, (_, index) => `mcp__server${index}__*`);
+    const many = Object.fromEntries(Array.from({ length: 1900 }, (_, index) => [`scripts/${index}.py`, `p${index}`]));
+    expect(coversEverywhere({ words, scripts: many }, { words: [...words, 'Bash(x:*)'], scripts: many })).toBe(true);
+    expect(coversEverywhere({ words: named, scripts: many }, { words: named, scripts: {} })).toBe(true);
   });
 });
 

@@ -72,6 +72,7 @@ export function addCommand(context: CommandContext): Command {
     .option('--auth-env <name>', 'the variable with the bearer token that an MCP server on the web wants')
     .option('--allow-yanked', 'take a version that was yanked')
     .option('--accept-signer', 'record who signs an artifact now in place of the one in svc.lock')
+    .option('--accept-tools', 'record the list of a skill that lets more through than the one in svc.lock')
     .option('--dry-run', 'say what would change, and change nothing')
     .option('--json', 'write one JSON object for each artifact')
     .action(async (what: string, options: AddOptions, command: Command) => {

@@ -36,6 +36,7 @@ interface InstallOptions {
   readonly frozen?: boolean;
   readonly offline?: boolean;
   readonly acceptSigner?: boolean;
+  readonly acceptTools?: boolean;
   readonly allowYanked?: boolean;
   readonly artifactManifest?: string;
   readonly json?: boolean;
@@ -68,6 +69,7 @@ export function installCommand(context: CommandContext): Command {
     .option('--frozen', 'hold everything to svc.lock as it is, and write nothing to it')
     .option('--offline', 'never fetch an artifact')
     .option('--accept-signer', 'record who signs an artifact now in place of the one in svc.lock')
+    .option('--accept-tools', 'record the list of a skill that lets more through than the one in svc.lock')
     .option('--allow-yanked', 'take versions too that were yanked and that svc.lock does not record')
     .option('--artifact-manifest <svc.yaml>', 'the svc.yaml to pack with a bare component from an OCI registry')
     .option('--json', 'write one JSON object per line')
@@ -78,8 +80,12 @@ export function installCommand(context: CommandContext): Command {
       if (options.frozen === true && (what !== undefined || options.global === true)) {
         command.error('error: --frozen is for all that the manifest needs, in its own store');
       }
-      if (options.frozen === true && options.acceptSigner === true) {
-        command.error('error: --frozen changes nothing in svc.lock, and --accept-signer does');
+      for (const [given, flag] of [
+        [options.acceptSigner, '--accept-signer'],
+        [options.acceptTools, '--accept-tools'],
+      ] as const) {
+        if (options.frozen !== true || given !== true) continue;
+        command.error(`error: --frozen changes nothing in svc.lock, and ${flag} does`);
       }
       // The argument is looked at first: a wrong one is a mistake whatever the manifest says.
       const target = what === undefined ? null : parseInstallTarget(what);
@@ -141,6 +147,10 @@ function requestOf(target: InstallTarget | null, { run, choice, view }: InstallP
       if (run.signal.aborted) throw new Diagnostic('E-IO-003', 'the install was interrupted');
       view.say(`preparing ${spell(artifact.manifest)}`);
       await compile(artifact);
+    },
+    onSkills: async (...of) => {
+      const { skillJudge } = await import('./skill-changes.ts');
+      await skillJudge(context, options.acceptTools === true)(...of);
     },
     onStored: (stored) => view.say(`installed ${spell(stored)}`),
     onWarning,

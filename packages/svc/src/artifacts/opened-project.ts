@@ -13,6 +13,7 @@ export interface ChangeOptions {
   readonly registry?: string;
   readonly allowYanked?: boolean;
   readonly acceptSigner?: boolean;
+  readonly acceptTools?: boolean;
   readonly dryRun?: boolean;
   readonly json?: boolean;
 }

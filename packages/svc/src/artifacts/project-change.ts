@@ -72,6 +72,10 @@ export function openForChange(context: CommandContext, options: ChangeOptions, s
         view.say(`preparing ${spell(artifact.manifest)}`);
         await compile(artifact);
       },
+      onSkills: async (...of) => {
+        const { skillJudge } = await import('./skill-changes.ts');
+        await skillJudge(context, options.acceptTools === true)(...of);
+      },
       onStored: () => {},
       onWarning,
     },

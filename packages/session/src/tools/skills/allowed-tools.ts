@@ -63,7 +63,7 @@ export interface SkillPlace {
 
 export const editorTool = 'svc-tool-editor';
 const questionTool = 'svc-tool-request-input';
-const delegationTool = 'delegate-task';
+export const delegationTool = 'delegate-task';
 
 interface Role {
   /** Commands of the editor. */
@@ -109,6 +109,9 @@ const roles: Readonly<Record<string, Role>> = {
   Agent: delegation,
 };
 
+/** The commands that a word may allow for reading alone. */
+export const readerCommands: readonly string[] = Object.values(roles).flatMap(({ readers = [] }) => readers);
+
 const shells: ReadonlySet<string> = new Set(['Bash', 'bash', 'Shell', 'shell', 'run_shell_command', 'execute']);
 
 /** What other clients have tools for, and an agent here does without any. */
@@ -141,12 +144,29 @@ export function allowedTools(
   return { permits, unknown };
 }
 
+function partsOf(word: string): { readonly head: string | undefined; readonly argument: string | undefined } {
+  const [, head, inner] = /^([^()]+)(?:\((.*)\))?$/s.exec(word) ?? [];
+  return { head, argument: inner?.trim() };
+}
+
+/** The names that a word has of what it allows, scripts left out; `*` in one stands for any part. */
+export function namesIn(word: string): readonly string[] {
+  const { head, argument } = partsOf(word);
+  if (head === undefined || !shells.has(head)) return head === undefined ? [] : [head];
+  return commandPermits(argument ?? '', { root: '', scripts: {} }).map(({ tool }) => tool);
+}
+
+/** The artifact of an MCP server that a word names, and its tool; null for another word. */
+export function serverToolIn(word: string): { readonly artifact: string; readonly tool: string } | null {
+  const [, artifact, tool = '*'] = /^mcp__(.+?)(?:__(.+))?$/.exec(word) ?? [];
+  return artifact === undefined ? null : { artifact, tool };
+}
+
 /** Returns null for a word that nothing has to stand for. */
 function permitsOf(word: string, callable: readonly ListedCallable[], place: SkillPlace): readonly Permit[] | null {
-  const [, head, inner] = /^([^()]+)(?:\((.*)\))?$/s.exec(word) ?? [];
+  const { head, argument } = partsOf(word);
   if (head === undefined) return [];
   if (needless.has(head)) return null;
-  const argument = inner?.trim();
   const commands = callable.filter(({ kind }) => kind === 'shell').map(({ name }) => name);
   const isThere = ({ tool }: Permit): boolean => callable.some(({ name }) => name === tool);
   if (shells.has(head)) {
@@ -176,13 +196,13 @@ function rolePermits(role: Role, argument: string | undefined, commands: readonl
 
 /** `mcp__<artifact>`, `mcp__<artifact>__<tool>`, or the name of a tool; `*` stands for any part of the tool's name. */
 function namedPermits(pattern: string, callable: readonly ListedCallable[]): readonly Permit[] {
-  const [, artifact, tool = '*'] = /^mcp__(.+?)(?:__(.+))?$/.exec(pattern) ?? [];
+  const server = serverToolIn(pattern);
   const found =
-    artifact === undefined
+    server === null
       ? callable.filter(({ name }) => matchesText(pattern, name))
       : callable.filter(
-          ({ kind, artifact: own, name }) =>
-            kind === 'mcp' && own === artifact && matchesText(tool, name.slice(artifact.length + 2)),
+          ({ kind, artifact, name }) =>
+            kind === 'mcp' && artifact === server.artifact && matchesText(server.tool, name.slice(artifact.length + 2)),
         );
   return found.map(({ name }) => ({ tool: name }));
 }
@@ -252,26 +272,6 @@ function mayMeet(one: Permit): (other: Permit) => boolean {
     a !== undefined && b !== undefined && a !== b;
   return (other) =>
     one.tool === other.tool && !differ(one.command, other.command) && !differ(one.capsule, other.capsule);
-}
-
-/** Whether `before` lets through all that `after` does; false where only a call could show it. A skill without a list, null, lets everything through. */
-export function covers(before: readonly Permit[] | null, after: readonly Permit[] | null): boolean {
-  if (before === null) return true;
-  return after !== null && after.every((one) => before.some((other) => coversOne(other, one)));
-}
-
-function coversOne(old: Permit, now: Permit): boolean {
-  if (old.tool !== now.tool || (old.readOnly === true && now.readOnly !== true)) return false;
-  if (old.command !== undefined && old.command !== now.command) return false;
-  if (old.capsule !== undefined && old.capsule !== now.capsule) return false;
-  if (old.words === undefined) return true;
-  if (now.words === undefined || now.words.length < old.words.length) return false;
-  if (old.open !== true && (now.open === true || now.words.length !== old.words.length)) return false;
-  const { words } = now;
-  return old.words.every((word, index) => {
-    const given = words[index] ?? '';
-    return word === given || word === '*' || (!given.includes('*') && matchesText(word, given));
-  });
 }
 
 /** A list in words for a model or a person: `git diff …; cat, grep (read only); svc-tool-editor read, search`. */
