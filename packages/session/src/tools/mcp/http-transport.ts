@@ -1,10 +1,10 @@
 /** Speaks the Model Context Protocol with a server on the web: the transport "Streamable HTTP" of its revisions 2025-03-26 to 2026-07-28. */
 
-import type { IncomingMessage, RequestOptions } from 'node:http';
+import type { IncomingMessage } from 'node:http';
 import { setTimeout as after } from 'node:timers/promises';
 
 import type * as Sdk from '@modelcontextprotocol/client';
-import { type Connections, responseOf } from '@svc/kit/net/connections.ts';
+import type { Connections } from '@svc/kit/net/connections.ts';
 import { printable } from '@svc/kit/diagnostics/printable.ts';
 import type { Digits } from '@svc/kit/exact-json.ts';
 import { readUpTo } from '@svc/kit/files/read-up-to.ts';
@@ -12,11 +12,12 @@ import { isNetworkError, networkReason } from '@svc/kit/net/network-reason.ts';
 import { FrameReader } from '@svc/protocol/frame-reader.ts';
 import { isJsonObject } from '@svc/protocol/json-object.ts';
 import { parseJsonText } from '@svc/protocol/json-text.ts';
-import { headerOf, redirectWords, shownText, waitMsOf } from './http-words.ts';
+import { headerOf, shownText } from './http-words.ts';
 import { KeptDigits } from './kept-digits.ts';
 import { lostError, messagesIn } from './meant-messages.ts';
 import { RequestSlots } from './request-slots.ts';
 import type { ProtocolSdk, ServerTransport } from './server-connection.ts';
+import { NoToken, type ServerRequest, ServerRequests, type ServerTokens } from './server-requests.ts';
 
 /** The bytes of an answer, or of all that comes with it in one stream. */
 const maxAnswerBytes = 16 * 1024 * 1024;
@@ -24,12 +25,8 @@ const maxAnswerBytes = 16 * 1024 * 1024;
 const maxMessageValues = 262_144;
 /** Messages in one stream that answer nothing. */
 const maxUnasked = 10_000;
-const maxRefusalBytes = 64 * 1024;
-const maxRedirects = 3;
-const largestHead = 32 * 1024;
 /** Requests to one server at a time. */
 const maxAtOnce = 8;
-const maxRepeated = 2;
 /** The wait before a stream is asked for again, within these bounds of what the server says. */
 const [leastRetryMs, usualRetryMs, mostRetryMs] = [100, 1000, 30_000];
 const maxResumed = 1000;
@@ -46,6 +43,8 @@ export interface HttpTransportSettings {
   readonly connections: Connections;
   /** What each request shows, such as `authorization`. */
   readonly headers: Readonly<Record<string, string>>;
+  /** The login that each request shows a token of besides. */
+  readonly tokens?: ServerTokens;
   readonly sdk: Pick<ProtocolSdk, 'SdkHttpError' | 'SdkErrorCode'>;
   /** Called when the server announces that its list of tools changed. */
   readonly onListChanged: () => void;
@@ -59,14 +58,6 @@ interface StreamPlace {
   unasked: number;
 }
 
-interface Post {
-  readonly url: URL;
-  readonly method: 'POST' | 'GET' | 'DELETE';
-  readonly headers: Readonly<Record<string, string>>;
-  readonly body: string;
-  readonly signal: AbortSignal;
-}
-
 /**
  * One session with a server: each message is a request of its own, whose answer is JSON or a stream of events. A stream that ends before its answer fails
  * the call at once, and nothing is sent twice. No stream is kept open for a server that has nothing to say.
@@ -77,6 +68,7 @@ export class HttpTransport implements ServerTransport {
   onerror: Sdk.Transport['onerror'];
   onmessage: Sdk.Transport['onmessage'];
   readonly #settings: HttpTransportSettings;
+  readonly #requests: ServerRequests;
   readonly #closing = new AbortController();
   /** Requests that have no answer yet: their methods, and what ends their streams. */
   readonly #asked = new Map<Sdk.RequestId, { readonly method: string; readonly abort: AbortController }>();
@@ -91,6 +83,7 @@ export class HttpTransport implements ServerTransport {
 
   constructor(settings: HttpTransportSettings) {
     this.#settings = settings;
+    this.#requests = new ServerRequests(settings);
   }
 
   get isExpired(): boolean {
@@ -177,7 +170,8 @@ export class HttpTransport implements ServerTransport {
       });
       response.destroy();
     } catch (error) {
-      if (!signal.aborted && !isNetworkError(error) && !(error instanceof this.#settings.sdk.SdkHttpError)) throw error;
+      const isExpected = error instanceof this.#settings.sdk.SdkHttpError || error instanceof NoToken;
+      if (!signal.aborted && !isNetworkError(error) && !isExpected) throw error;
     }
   }
 
@@ -199,6 +193,7 @@ export class HttpTransport implements ServerTransport {
       return response;
     } catch (error) {
       if (abort.signal.aborted) throw this.#failed('was left before it answered');
+      if (error instanceof NoToken) throw this.#failed(error.message);
       if (error instanceof this.#settings.sdk.SdkHttpError || !isNetworkError(error)) throw error;
       throw this.#failed(`could not be asked: ${networkReason(error)}`);
     } finally {
@@ -224,57 +219,24 @@ export class HttpTransport implements ServerTransport {
     };
   }
 
-  /** Nothing but what was refused as asked too often, and so not carried out, is sent again. */
-  async #post(post: Post, redirects = 0, repeated = 0): Promise<IncomingMessage> {
-    const { url, method, headers, body, signal } = post;
-    const options: RequestOptions = {
-      method,
-      headers: { ...headers, 'content-length': Buffer.byteLength(body) },
-      signal,
-      maxHeaderSize: largestHead,
-    };
-    const asking = this.#settings.connections.send(url, options);
-    const arriving = responseOf(asking);
-    asking.end(body);
-    const response = await arriving;
-    const { statusCode: status = 0 } = response;
-    if (status >= 200 && status < 300) return response;
-    const { location } = response.headers;
-    if ((status === 307 || status === 308) && location !== undefined) {
-      const target = URL.canParse(location, url.href) ? new URL(location, url) : null;
-      if (target !== null && target.origin === url.origin && redirects < maxRedirects) {
-        response.destroy();
-        return await this.#post({ ...post, url: target }, redirects + 1, repeated);
-      }
+  async #post(request: ServerRequest): Promise<IncomingMessage> {
+    try {
+      return await this.#requests.send(request);
+    } catch (error) {
+      if (!(error instanceof this.#settings.sdk.SdkHttpError)) throw error;
+      // A session that the server does not know any more is over: the next call begins another.
+      if (error.status === 404 && this.#sessionId !== null) this.#isExpired = true;
+      throw this.#fail(error);
     }
-    const waitMs = repeated < maxRepeated ? waitMsOf(response) : null;
-    if (waitMs !== null) {
-      response.destroy();
-      await after(waitMs, undefined, { signal });
-      return await this.#post(post, redirects, repeated + 1);
-    }
-    throw await this.#refused(response, url);
-  }
-
-  /** A session that the server does not know any more is over: the next call begins another. */
-  async #refused(response: IncomingMessage, url: URL): Promise<Error> {
-    const { statusCode: status = 0, statusMessage: statusText = '', headers } = response;
-    if (status === 404 && this.#sessionId !== null) this.#isExpired = true;
-    const text = (await readUpTo(response, maxRefusalBytes).catch(() => undefined))?.toString('utf8') ?? '';
-    response.destroy();
-    const { location } = headers;
-    const where = status >= 300 && status < 400 && location !== undefined ? redirectWords(location, url) : null;
-    const said = text.trim() === '' ? '' : `: ${shownText(text)}`;
-    const happened = where ?? `answered with status ${status}${said}`;
-    const { SdkHttpError, SdkErrorCode } = this.#settings.sdk;
-    const shown = { status, statusText, text };
-    this.#fault = happened;
-    return new SdkHttpError(SdkErrorCode.ClientHttpNotImplemented, happened, shown);
   }
 
   #failed(happened: string): Error {
-    this.#fault = happened;
-    return new Error(happened);
+    return this.#fail(new Error(happened));
+  }
+
+  #fail(error: Error): Error {
+    this.#fault = error.message;
+    return error;
   }
 
   /** Reads the answer to a request, and what comes before it. */

@@ -6,6 +6,7 @@ import type { ProxyFor } from '@svc/kit/net/proxy.ts';
 import { AskingCall } from './asking-call.ts';
 import { HttpTransport } from './http-transport.ts';
 import { ServerConnection, type ServerAnswer, type ToolList } from './server-connection.ts';
+import type { ServerTokens } from './server-requests.ts';
 import type { ServerPlace } from './tool-server.ts';
 
 export interface RemoteServer {
@@ -16,11 +17,13 @@ export interface RemoteServer {
   readonly proxyFor: ProxyFor | null;
   /** What each request shows. */
   readonly headers: Readonly<Record<string, string>>;
+  /** The login that each request shows a token of besides. */
+  readonly tokens?: ServerTokens;
 }
 
 /** A server that is asked over HTTP. */
 export function remoteServer(server: RemoteServer): ServerPlace {
-  const { url, headers } = server;
+  const { url, headers, tokens } = server;
   return {
     connect: async ({ version, onListChanged }) => {
       const connections = await connectionsTo(server);
@@ -28,7 +31,15 @@ export function remoteServer(server: RemoteServer): ServerPlace {
         version,
         asksRevision: true,
         asking: AskingCall,
-        transportOf: (sdk) => new HttpTransport({ url, connections, headers, onListChanged, sdk }),
+        transportOf: (sdk) =>
+          new HttpTransport({
+            url,
+            connections,
+            headers,
+            onListChanged,
+            sdk,
+            ...(tokens === undefined ? {} : { tokens }),
+          }),
       });
       return { kind: 'connected', connection };
     },
