@@ -101,6 +101,7 @@ helper:        ${join(root, built, 'svc-launch')}
           https_proxy: null,
           http_proxy: null,
           no_proxy: null,
+          logins: [],
           problems: [],
         },
       ],

@@ -11,6 +11,7 @@ import { Output } from '@svc/terminal/screen/output.ts';
 import { MetadataMirror } from '../../packages/artifacts/test/trust/metadata-mirror.ts';
 import { RecordedSession } from '../../packages/record/test/journal/recorded-session.ts';
 import { SkillRegistry } from '../support/published-skills.ts';
+import { ProtectedServer } from '../support/protected-server.ts';
 import { scriptCapsule } from '../support/script-capsule.ts';
 import { asks, says, script } from '../support/scripted-turns.ts';
 import { type RunLine, startCapsule, svc, SvcProcess } from '../support/svc-process.ts';
@@ -21,7 +22,7 @@ const shapes: Readonly<Record<string, string>> = {
   build: 'path name version kind sha256 bytes',
   completion: 'shell script',
   doctor:
-    'node home home_writable containment mechanism userns_grant not_stronger helper https_proxy http_proxy no_proxy problems',
+    'node home home_writable containment mechanism userns_grant not_stronger helper https_proxy http_proxy no_proxy logins problems',
   explain: 'code title explanation',
   help: 'commands',
   logs: 'step source name output file offset text',
@@ -55,6 +56,8 @@ const shapes: Readonly<Record<string, string>> = {
   stop: 'session canceled residue ended',
   test: 'test outcome duration_ms',
   install: 'name version origin platform sha256',
+  login: 'server issuer scope folder',
+  logout: 'server revoked',
   add: 'name before after range bytes sha256 signed_by lines outcome',
   remove: 'name before after range bytes sha256 signed_by lines outcome',
   update: 'name before after range bytes sha256 signed_by lines outcome',
@@ -298,6 +301,18 @@ artifacts: [{ name: svc-tool-request-input, version: 1.0.0 }]
       expect(plain.code).not.toBe(0);
     }
   }, 60_000);
+
+  it('writes what a login prints', async () => {
+    const known = await ProtectedServer.start();
+    try {
+      const login = new SvcProcess(workspace, ['login', known.remote.url, '--json']);
+      expect(await known.sayYes(login)).toContain('You can close this page.');
+      noteLine('login', (await login.ended).stdout);
+      await note('logout', [known.remote.url]);
+    } finally {
+      known.close();
+    }
+  });
 
   it('has the shapes that stand here', () => {
     expect(Object.fromEntries(seen)).toEqual(shapes);

@@ -31,14 +31,28 @@ export const remoteTools: readonly RemoteTool[] = [
 /** A tool that is listed by servers which ask. */
 export const bookTool: RemoteTool = { name: 'book', description: 'Books a table.', inputSchema: nothing };
 
+/** Who gives the tokens that a server wants, and what the server says of that (RFC 9728). */
+interface Protection {
+  readonly issuer: string;
+  readonly isKnown: (token: string) => boolean;
+  /** Over what the server says of itself. */
+  readonly metadata?: Readonly<Record<string, unknown>>;
+  /** Where it says it, in place of its own well-known place. */
+  readonly metadataUrl?: string;
+}
+
 interface Ways {
   tools: readonly RemoteTool[];
   /** Asked for in each request; null where anybody may ask. */
   authorization: string | null;
+  /** Tokens that are asked for; null where none are. */
+  protection: Protection | null;
   /** Whether clients of the revision 2026-07-28 are served too. */
   isModern: boolean;
   /** Answers in place of the library; false leaves it to that. */
   instead: (request: IncomingMessage, response: ServerResponse, method: string) => boolean;
+  /** What `echo` says to a text. */
+  answer: (text: string) => string;
   /** What `book` asks one after the other: the message and the schema of each form, or anything else that is wrong. */
   forms: readonly object[];
 }
@@ -52,7 +66,15 @@ interface SeenRequest {
 
 /** A server of both revisions on a port of loopback. */
 export class RemoteMcpServer {
-  readonly ways: Ways = { tools: remoteTools, authorization: null, isModern: true, instead: () => false, forms: [] };
+  readonly ways: Ways = {
+    tools: remoteTools,
+    authorization: null,
+    protection: null,
+    isModern: true,
+    instead: () => false,
+    answer: (given) => given,
+    forms: [],
+  };
   readonly seen: SeenRequest[] = [];
   /** Calls that the client gave up. */
   left = 0;
@@ -96,7 +118,7 @@ export class RemoteMcpServer {
         await after(60_000, undefined, { signal: context.mcpReq.signal, ref: false });
       }
       if (params.name === 'book') return this.#booked(context.mcpReq.inputResponses);
-      return { content: [{ type: 'text', text: params.name === 'big' ? 'x'.repeat(bytes) : said }] };
+      return { content: [{ type: 'text', text: params.name === 'big' ? 'x'.repeat(bytes) : this.ways.answer(said) }] };
     });
     return server;
   }
@@ -120,10 +142,28 @@ export class RemoteMcpServer {
       response.writeHead(401, { 'content-type': 'text/plain' }).end('who are you?');
       return;
     }
+    if (this.ways.protection !== null && this.#isRefused(request, response, this.ways.protection)) return;
     const answer = await this.#answer(request, response, { body, method });
     response.writeHead(answer.status, Object.fromEntries(answer.headers));
     for await (const piece of answer.body ?? []) response.write(piece);
     response.end();
+  }
+
+  /** Says who it is, and refuses what shows no token that holds. */
+  #isRefused(request: IncomingMessage, response: ServerResponse, protection: Protection): boolean {
+    const place = `${new URL(this.url).origin}/.well-known/oauth-protected-resource/mcp`;
+    if (request.url?.startsWith('/.well-known/') === true) {
+      const own = { resource: this.url, authorization_servers: [protection.issuer], scopes_supported: ['tools'] };
+      const isOwn = request.url === new URL(place).pathname;
+      response.writeHead(isOwn ? 200 : 404, { 'content-type': 'application/json' });
+      response.end(JSON.stringify({ ...own, ...protection.metadata }));
+      return true;
+    }
+    const [, token = ''] = /^Bearer (.+)$/.exec(request.headers.authorization ?? '') ?? [];
+    if (protection.isKnown(token)) return false;
+    const challenge = `Bearer resource_metadata="${protection.metadataUrl ?? place}", scope="tools"`;
+    response.writeHead(401, { 'www-authenticate': challenge, 'content-type': 'text/plain' }).end('who are you?');
+    return true;
   }
 
   async #answer(

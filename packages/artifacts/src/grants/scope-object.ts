@@ -126,7 +126,7 @@ export function encodeScope(
 
 function serversOf({ remoteServers }: EffectiveGrants): Pick<ScopeObject, 'mcp_servers'> {
   if (remoteServers.length === 0) return {};
-  return { mcp_servers: remoteServers.map(({ name, url, variable }) => ({ artifact: name, url, auth: variable })) };
+  return { mcp_servers: remoteServers.map(({ name, url, shown }) => ({ artifact: name, url, auth: shown })) };
 }
 
 function preopenOf({ name, runtime, preopen, stateStores, runs }: ArtifactGrants): PreopenLine {

@@ -119,7 +119,7 @@ export const capsuleKeys: Readonly<Record<string, string>> = {
   'artifacts[].from':
     'Where it comes from instead of the registry in use: github:<owner>/<repo>@<tag>, oci://<host>/<repository>, or mcp+https://<host>/<path>, an MCP server on the web.',
   'artifacts[].auth':
-    'What an MCP server on the web is shown: ${NAME}, the variable of a bearer token, or { header, value: ${NAME} }.',
+    'What an MCP server on the web is shown: ${NAME}, the variable of a bearer token; { header, value: ${NAME} }; or login, for the login of svc login.',
   'artifacts[].auth.header': 'The header that has it.',
   'artifacts[].auth.value': 'The variable that holds it, as ${NAME}.',
   'artifacts[].source': 'A local directory or archive to take it from instead of the registry.',

@@ -8,6 +8,9 @@ export const runtimeTools = ['delegate-task', 'share-file', 'fetch-peer-file', '
 /** Commands whose one argument is a line of a shell. */
 export const shells: ReadonlySet<string> = new Set(['sh', 'bash', 'dash', 'zsh', 'ash', 'ksh']);
 
+/** What `auth` of an MCP server on the web says that is shown a token of this user's login there. */
+export const ofLogin = 'login';
+
 /** Drivers inside the package; the manifest may name one without an entry in `artifacts`. */
 export const bundledDrivers = ['svc-driver-openai', 'svc-driver-anthropic', 'svc-driver-script'] as const;
 

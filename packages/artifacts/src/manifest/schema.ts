@@ -17,6 +17,7 @@ import {
   programVariables,
   versionRange,
 } from './name-schemas.ts';
+import { ofLogin } from './names.ts';
 import { ageSecs, byteSize, lifetimeSecs } from './units.ts';
 import { normalizeWorkdirPath } from './workdir-path.ts';
 
@@ -47,8 +48,8 @@ const headerName = z.string().check(
 );
 
 const serverAuth = z.union(
-  [variableReference, z.strictObject({ header: headerName, value: variableReference })],
-  'must be ${NAME}, the variable of a bearer token, or { header, value: ${NAME} }',
+  [variableReference, z.strictObject({ header: headerName, value: variableReference }), z.literal(ofLogin)],
+  'must be ${NAME}, the variable of a bearer token, { header, value: ${NAME} }, or login',
 );
 
 /** One entry of `artifacts` (docs/manifest.md "Keys"). */

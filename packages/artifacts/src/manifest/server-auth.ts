@@ -2,11 +2,12 @@
 
 import { Secret } from '@svc/kit/diagnostics/secret.ts';
 import type { Environment } from '@svc/kit/environment.ts';
+import { ofLogin } from './names.ts';
 import type { ArtifactEntry } from './schema.ts';
 
 /** The variable that `auth` of an entry names, as `${NAME}`; null without one. */
 export function authVariable({ auth }: Pick<ArtifactEntry, 'auth'>): string | null {
-  if (auth === undefined) return null;
+  if (auth === undefined || auth === ofLogin) return null;
   return (typeof auth === 'string' ? auth : auth.value).slice(2, -1);
 }
 

@@ -3,6 +3,7 @@
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import type { Environment } from '@svc/kit/environment.ts';
 import { isHeaderValue } from '@svc/protocol/header-syntax.ts';
+import { ofLogin } from './names.ts';
 import type { ArtifactEntry } from './schema.ts';
 import { authSecrets, authVariable } from './server-auth.ts';
 
@@ -12,7 +13,7 @@ export function authHeaders(
   env: Environment,
 ): Readonly<Record<string, string>> {
   const { name, auth } = entry;
-  if (auth === undefined) return {};
+  if (auth === undefined || auth === ofLogin) return {};
   const value = authSecrets([entry], env)[0]?.reveal();
   if (value === undefined || !isHeaderValue(value)) {
     const variable = authVariable(entry);

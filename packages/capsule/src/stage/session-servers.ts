@@ -26,7 +26,7 @@ export interface SessionServersDeps {
 }
 
 /** How a server is reached. */
-type ServerAccess = Pick<ToolServerSettings, 'place' | 'deadlineMs' | 'pinned'>;
+type ServerAccess = Pick<ToolServerSettings, 'place' | 'deadlineMs' | 'pinned' | 'redact'>;
 
 /** The MCP servers of one session. */
 export class SessionServers {

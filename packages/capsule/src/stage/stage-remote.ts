@@ -1,15 +1,22 @@
 /** Makes the tools of MCP servers on the web. */
 
 import { remoteServerOf } from '@svc/artifacts/manifest/artifact-place.ts';
+import { ofLogin } from '@svc/artifacts/manifest/names.ts';
+import { authSecrets } from '@svc/artifacts/manifest/server-auth.ts';
 import { authHeaders } from '@svc/artifacts/manifest/server-headers.ts';
 import { toolsFile } from '@svc/artifacts/store/inspect-content.ts';
 import type { InstalledArtifact } from '@svc/artifacts/store/installed-artifact.ts';
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
+import { Redactor } from '@svc/kit/diagnostics/redactor.ts';
+import type { Secret } from '@svc/kit/diagnostics/secret.ts';
+import { systemClock } from '@svc/kit/system-clock.ts';
 import { defaultDeadlineSecs } from '@svc/artifacts/grants/effective-grants.ts';
 import { parseJsonText } from '@svc/protocol/json-text.ts';
 import { pinnedTools } from '@svc/session/tools/mcp/pinned-tools.ts';
 import { remoteServer } from '@svc/session/tools/mcp/remote-server.ts';
+import type { ServerTokens } from '@svc/session/tools/mcp/server-requests.ts';
 import type { Tool } from '@svc/session/tools/tool.ts';
+import type { PreparedLaunch } from '../launch/prepare.ts';
 import type { StageParts } from './stage-parts.ts';
 
 /** The tools that were accepted for an artifact, whose server svc itself asks. It is asked for nothing before the first call. */
@@ -22,17 +29,40 @@ export async function remoteTools(artifact: InstalledArtifact, url: URL, parts: 
     throw new Diagnostic('E-ART-004', `${artifact.location}: ${toolsFile} is no list of JSON`);
   }
   const { grants, network, env, loaded } = launch;
+  const headers = authHeaders(entry, env);
+  // A server that repeats what it was shown does not make it known to the model.
+  const shown = new Redactor();
+  for (const secret of authSecrets([entry], env)) shown.register(secret);
+  const tokens = entry.auth === ofLogin ? { tokens: await loginOf(url, launch, shown) } : {};
+  await shown.learnSpellings();
   const servers = await parts.servers();
   return await servers.tools(artifact, {
-    place: remoteServer({
-      url,
-      allow: grants.networkAllow,
-      proxyFor: network.proxyFor,
-      headers: authHeaders(entry, env),
-    }),
+    place: remoteServer({ url, allow: grants.networkAllow, proxyFor: network.proxyFor, headers, ...tokens }),
+    redact: (text) => shown.redact(text),
     pinned: pinnedTools(listed.value as readonly unknown[]),
     deadlineMs: (loaded.manifest.capabilities.limits?.deadline ?? defaultDeadlineSecs) * 1000,
   });
+}
+
+/** The login of this user. `E-RUN-241` where the manifest has none to use; from then on no record holds its tokens. */
+async function loginOf(
+  { href }: URL,
+  { places, source, network, redactor }: PreparedLaunch,
+  shown: Redactor,
+): Promise<ServerTokens> {
+  const [{ loginPlace, usableLogin }, { LoginTokens }] = await Promise.all([
+    import('@svc/session/tools/mcp/login/kept-login.ts'),
+    import('@svc/session/tools/mcp/login/login-tokens.ts'),
+  ]);
+  const place = loginPlace(href, places.userHome, process.getuid?.());
+  const now = (): number => systemClock.now();
+  const login = usableLogin(place, href, { folder: source.manifestDirectory, nowMs: now() });
+  const onSecret = (secret: Secret): void => {
+    for (const each of [redactor, shown]) each.register(secret);
+  };
+  const tokens = new LoginTokens({ place, login, proxyFor: network.proxyFor, now, onSecret });
+  await redactor.learnSpellings();
+  return tokens;
 }
 
 function notNamed(name: string, url: URL): Diagnostic {

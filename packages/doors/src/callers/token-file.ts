@@ -1,13 +1,11 @@
 /** Reads the door tokens of a user from a file that nobody else can have written and nobody else can read. */
 
-import { type BigIntStats, closeSync, fstatSync, lstatSync, openSync, statSync } from 'node:fs';
-import { dirname } from 'node:path';
+import { lstatSync } from 'node:fs';
 
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
-import { isErrno, isSystemError, systemReason } from '@svc/kit/diagnostics/system-reason.ts';
+import { isSystemError } from '@svc/kit/diagnostics/system-reason.ts';
 import { identityOf } from '@svc/kit/files/file-identity.ts';
-import { readFlags } from '@svc/kit/files/held-directory.ts';
-import { readFileUpTo } from '@svc/kit/files/read-up-to.ts';
+import { readOwnFile } from '@svc/kit/files/own-file.ts';
 import { type DoorToken, parseTokens } from './door-token.ts';
 import type { TokenPlace } from './token-place.ts';
 
@@ -27,42 +25,14 @@ export function tokenFileState({ path }: Pick<TokenPlace, 'path'>): string | nul
 
 /** The tokens of the file; null without a file. Throws `E-RUN-150` for a file that is not of this user alone, `E-RUN-151` for one without tokens. */
 export function readTokens(place: TokenPlace): readonly DoorToken[] | null {
-  const file = opened(place);
-  if (file === null) return null;
-  try {
-    refuseOthers(fstatSync(file, { bigint: true }), place);
-    const bytes = readFileUpTo(file, maxBytes);
-    if (bytes === undefined) throw notOwn('is longer than 64 KiB');
-    const tokens = parseTokens(bytes.toString());
-    if (typeof tokens !== 'string') return tokens;
-    throw new Diagnostic('E-RUN-151', `${shown} ${tokens}`, {
-      hint: 'restore it, or remove it and add the tokens anew',
-    });
-  } finally {
-    closeSync(file);
-  }
-}
-
-function opened({ path }: TokenPlace): number | null {
-  try {
-    return openSync(path, readFlags);
-  } catch (error) {
-    if (isErrno(error, 'ENOENT')) return null;
-    if (!isSystemError(error)) throw error;
-    throw notOwn(isErrno(error, 'ELOOP') ? 'is a link' : `cannot be read: ${systemReason(error)}`, error);
-  }
-}
-
-function refuseOthers(file: BigIntStats, { path, uid }: TokenPlace): void {
-  if (!file.isFile()) throw notOwn('is no regular file');
-  const folder = statSync(dirname(path), { bigint: true });
-  if (uid !== undefined) {
-    if (file.uid !== BigInt(uid)) throw notOwn('is of another user');
-    if ((file.mode & 0o077n) !== 0n) throw notOwn('can be read or written by other users');
-    if (folder.uid !== BigInt(uid)) throw notOwn('is in a folder of another user');
-    if ((folder.mode & 0o002n) !== 0n) throw notOwn('is in a folder that every user can write to');
-  }
-  if (file.nlink !== 1n) throw notOwn('has a second name');
+  const file = readOwnFile(place.path, { uid: place.uid, maxBytes });
+  if (file.kind === 'absent') return null;
+  if (file.kind === 'refused') throw notOwn(file.what, file.cause);
+  const tokens = parseTokens(file.bytes.toString());
+  if (typeof tokens !== 'string') return tokens;
+  throw new Diagnostic('E-RUN-151', `${shown} ${tokens}`, {
+    hint: 'restore it, or remove it and add the tokens anew',
+  });
 }
 
 function notOwn(what: string, cause?: unknown): Diagnostic {

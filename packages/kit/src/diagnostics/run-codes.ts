@@ -76,6 +76,21 @@ export const runCodes = {
     explanation:
       'The server of an artifact with implementation: mcp has to be asked for its tools before the first session with it, and a server on the web when it is added, updated or installed. It could not be started or reached, ended, broke the protocol or did not answer in time; the message has its last words.',
   },
+  'E-RUN-240': {
+    title: 'a login at an MCP server came to nothing',
+    explanation:
+      'svc login found no way to log in, or refused one: the server or its authorization server could not be asked, announced no PKCE with S256, named another issuer or resource than its own, led to an address of this machine or of a private network, redirected to another origin, or answered with what is no token. Or the person refused, or nobody came back from the browser within five minutes. Nothing was kept; the message says which.',
+  },
+  'E-RUN-241': {
+    title: 'there is no login that this capsule may use',
+    explanation:
+      'An entry with auth: login is shown a token of the login of this user. svc login <server> makes one; run beside the manifest, it also lets that capsule use one that is there. A login that was revoked or has expired is made anew in the same way. No session opens a browser.',
+  },
+  'E-RUN-242': {
+    title: 'the file of a login cannot be used',
+    explanation:
+      'Logins are in ~/.svc/logins, a file each, of this user alone and readable by nobody else (mode 0600). The file named is a link, of another user, readable by others, or damaged. svc logout <server> removes it.',
+  },
   'E-RUN-037': {
     title: 'the referee does not admit this session',
     explanation:

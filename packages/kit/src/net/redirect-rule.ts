@@ -14,6 +14,8 @@ export interface RedirectSource {
   readonly url: URL;
   /** The address that answered; null where a proxy connected. */
   readonly address: string | null;
+  /** The refusal of a place that it leads to; `E-REG-027` of a redirect when absent. */
+  readonly refusal?: (place: string, why: string) => Diagnostic;
 }
 
 /**
@@ -70,8 +72,10 @@ function describe(address: string): string {
   return `${address}, a ${classifyAddress(address)} address`;
 }
 
-function refusal(location: string, { label }: RedirectSource, why: string): Diagnostic {
-  return new Diagnostic('E-REG-027', `${label} redirects to ${printable(location.slice(0, 200))}, ${why}`, {
+function refusal(location: string, { label, refusal: own }: RedirectSource, why: string): Diagnostic {
+  const place = printable(location.slice(0, 200));
+  if (own !== undefined) return own(place, why);
+  return new Diagnostic('E-REG-027', `${label} redirects to ${place}, ${why}`, {
     hint: 'name the address itself where you configure the registry, if you trust it',
   });
 }

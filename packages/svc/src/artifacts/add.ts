@@ -89,8 +89,8 @@ export function addCommand(context: CommandContext): Command {
           return await (await import('./add-folder.ts')).addFolder(wish.path, opened, context);
         if (wish.kind === 'server') return await (await import('./add-server.ts')).addServer(wish.command, opened);
         if (wish.kind === 'remote') {
-          const { planAdd } = await import('./remote-change.ts');
-          return await carryOut([await planAdd(wish.from, options.authEnv ?? null, opened)], opened);
+          const { addRemote } = await import('./remote-change.ts');
+          return await addRemote(wish.from, options.authEnv ?? null, opened);
         }
         await carryOut(await planOf(wish, options, opened), opened);
       });

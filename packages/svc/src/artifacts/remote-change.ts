@@ -1,6 +1,6 @@
 /** Plans how an MCP server on the web comes into a project, and how what it lists now takes the place of what it listed. */
 
-import { runtimeTools } from '@svc/artifacts/manifest/names.ts';
+import { ofLogin, runtimeTools } from '@svc/artifacts/manifest/names.ts';
 import { remoteServerOf } from '@svc/artifacts/manifest/artifact-place.ts';
 import type { ArtifactEntry } from '@svc/artifacts/manifest/schema.ts';
 import { toolsFile } from '@svc/artifacts/store/inspect-content.ts';
@@ -11,16 +11,28 @@ import { shortened } from '@svc/kit/diagnostics/printable.ts';
 import { parseJson } from '@svc/protocol/json-object.ts';
 import { canonicalJson, type PinnedTool, pinChange, pinnedTools } from '@svc/session/tools/mcp/pinned-tools.ts';
 import { say } from '@svc/terminal/screen/shown.ts';
+import { hasLogin, useLogin } from '../command/own-login.ts';
 import { type AskedServer, askServer, sourceOf } from '../command/remote-source.ts';
 import { freeName } from '../run/first-minute/named-servers.ts';
 import type { OpenedProject, PlannedChange } from './opened-project.ts';
+import { carryOut } from './project-change.ts';
 
 /** About so many characters are a token of a model. */
 const perToken = 4;
 const maxLine = 100;
 
-/** `svc add mcp+https://…`: asks the server, and shows what it lists. `E-ART-008` for one that the manifest lists already. */
-export async function planAdd(from: string, authEnv: string | null, opened: OpenedProject): Promise<PlannedChange> {
+/** `svc add mcp+https://…`. The capsule may use a login that the user has at the server. */
+export async function addRemote(from: string, authEnv: string | null, opened: OpenedProject): Promise<void> {
+  const change = await planAdd(from, authEnv, opened);
+  await carryOut([change], opened);
+  const { choice, options, request } = opened;
+  const url = remoteServerOf(from);
+  if (url === null || change.wanted?.auth !== ofLogin || options.dryRun === true) return;
+  await useLogin(url.href, { home: choice.home, folder: request.manifestDir });
+}
+
+/** Asks the server, and shows what it lists. `E-ART-008` for one that the manifest lists already. */
+async function planAdd(from: string, authEnv: string | null, opened: OpenedProject): Promise<PlannedChange> {
   const { listed, loaded } = opened;
   const present = listed.find((entry) => entry.from === from);
   if (present !== undefined) {
@@ -35,9 +47,11 @@ export async function planAdd(from: string, authEnv: string | null, opened: Open
   }
   const commands = loaded.manifest.capabilities.shell?.allow ?? [];
   const taken = new Set([...listed.map((entry) => entry.name), ...commands, ...runtimeTools]);
-  const name = nameOf(remoteServerOf(from)?.hostname ?? '', taken);
-  const auth = authEnv === null ? undefined : `\${${authEnv}}`;
-  const asked = await askServer(from, { ...askingOf(opened), name, auth }, opened.choice);
+  const url = remoteServerOf(from);
+  const name = nameOf(url?.hostname ?? '', taken);
+  const isLoggedIn = authEnv === null && url !== null && hasLogin(url.href, opened.choice.home);
+  const auth = authEnv === null ? (isLoggedIn ? ofLogin : undefined) : `\${${authEnv}}`;
+  const asked = await askServer(from, { ...askingOf(opened), name, auth, isNamedHere: true }, opened.choice);
   showTools(asked, opened);
   const { version } = asked;
   const edit = { kind: 'add', row: { name, version, from, ...(auth === undefined ? {} : { auth }) } } as const;

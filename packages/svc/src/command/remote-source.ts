@@ -2,6 +2,7 @@
 
 import { remoteServerOf } from '@svc/artifacts/manifest/artifact-place.ts';
 import { loadEnvironment } from '@svc/artifacts/manifest/env-file.ts';
+import { ofLogin } from '@svc/artifacts/manifest/names.ts';
 import { authHeaders } from '@svc/artifacts/manifest/server-headers.ts';
 import { hashOfArchive, packArchive, type PackedFile } from '@svc/artifacts/store/archive-writer.ts';
 import { type ArtifactRef, spell } from '@svc/artifacts/store/artifact-ref.ts';
@@ -14,6 +15,7 @@ import { proxyFor } from '@svc/kit/net/proxy.ts';
 import { version } from '@svc/kit/version.ts';
 import { canonicalJson, type PinnedTool, pinnedTools, pinOf } from '@svc/session/tools/mcp/pinned-tools.ts';
 import { listedAt } from '@svc/session/tools/mcp/remote-server.ts';
+import { loginTokens } from './own-login.ts';
 
 const askMs = 60_000;
 
@@ -25,11 +27,17 @@ export interface AskedServer {
   readonly version: string;
 }
 
+interface AskedFor extends AskingServer {
+  readonly name: string;
+  /** Whether a person names the server now, which takes any login of theirs. */
+  readonly isNamedHere?: boolean;
+}
+
 /** Asks the server that `from` names. `E-RUN-036` when it does not list a tool. */
 export async function askServer(
   from: string,
-  { auth, manifestDir, networkAllow, name }: AskingServer & { readonly name: string },
-  { env: process, signal }: RegistryChoice,
+  { auth, manifestDir, networkAllow, name, isNamedHere = false }: AskedFor,
+  { env: process, home, signal }: RegistryChoice,
 ): Promise<AskedServer> {
   const url = remoteServerOf(from);
   if (url === null) throw new Error('the place of an artifact was not checked');
@@ -39,6 +47,9 @@ export async function askServer(
     allow: networkAllow,
     proxyFor: (asked: URL) => proxyFor(asked, process),
     headers: authHeaders({ name, auth }, env),
+    ...(auth === ofLogin
+      ? { tokens: loginTokens(url, { home, folder: isNamedHere ? null : manifestDir, env: process }) }
+      : {}),
   };
   const answer = await listedAt(server, { version, timeoutMs: askMs, signal });
   if (signal.aborted) throw new Diagnostic('E-IO-003', 'the command was interrupted');
@@ -52,7 +63,7 @@ function silent(url: URL, reason: string): Diagnostic {
   const isAuth = /^answered with status 40[13]\b/.test(reason);
   return new Diagnostic('E-RUN-036', `the MCP server ${url.href} did not list its tools: it ${reason}`, {
     hint: isAuth
-      ? 'set auth on its entry to the variable of its token, or add it with --auth-env NAME'
+      ? `log in first: svc login ${url.href}; or name the variable of a token with --auth-env NAME, or auth of its entry`
       : 'the address is the one that the maker of the server prints for clients of the Model Context Protocol',
   });
 }

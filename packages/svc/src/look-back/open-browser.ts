@@ -49,9 +49,9 @@ export async function openBrowser(url: string, { env, cwd }: CommandContext, sig
   return remove;
 }
 
-/** Addresses of `svc` have no character that HTML would read otherwise. */
+/** An address as a `URL` spells it has no other character that HTML would read otherwise. */
 function leadsTo(url: string): string {
-  return `<!doctype html><meta charset="utf-8"><meta name="referrer" content="no-referrer"><meta http-equiv="refresh" content="0;url=${url.replaceAll('&', '&amp;')}"><title>svc view</title>\n`;
+  return `<!doctype html><meta charset="utf-8"><meta name="referrer" content="no-referrer"><meta http-equiv="refresh" content="0;url=${url.replaceAll('&', '&amp;')}"><title>svc</title>\n`;
 }
 
 function noBrowser(why: string): Diagnostic {

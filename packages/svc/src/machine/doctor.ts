@@ -9,10 +9,12 @@ import type { Environment } from '@svc/kit/environment.ts';
 import { findPackageRoot } from '@svc/kit/files/package-root.ts';
 import { unlessRefused } from '@svc/kit/files/unless-refused.ts';
 import { type Proxy, proxyFor, shownProxy } from '@svc/kit/net/proxy.ts';
+import { systemClock } from '@svc/kit/system-clock.ts';
 import { parseCeiling } from '@svc/sandbox/floor.ts';
 import { systemFiles } from '@svc/sandbox/closure/file-collection.ts';
 import { neededFiles } from '@svc/sandbox/closure/needed-files.ts';
 import { hostContainment, type HostFacts, findHelper } from '@svc/sandbox/host-containment.ts';
+import { allLogins, isOver } from '@svc/session/tools/mcp/login/kept-login.ts';
 import type { CommandContext } from '@svc/terminal/screen/command-context.ts';
 import { jsonLine, joined, say, type Shown } from '@svc/terminal/screen/shown.ts';
 
@@ -71,6 +73,8 @@ interface HostReport {
   readonly http_proxy: string | null;
   /** Hosts that are reached without them; null for all the same. */
   readonly no_proxy: string | null;
+  /** Where this user is logged in, as `svc login` does it. */
+  readonly logins: readonly { readonly server: string; readonly issuer: string; readonly holds: boolean }[];
   /** What stands in the way of every contained program, as sentences. */
   readonly problems: readonly string[];
 }
@@ -89,6 +93,11 @@ async function reportHost(facts: HostFacts, home: string, env: Environment): Pro
     not_stronger: reason,
     helper: findHelper(facts),
     ...proxies,
+    logins: allLogins(home, process.getuid?.()).map((login) => ({
+      server: login.server,
+      issuer: login.issuer,
+      holds: !isOver(login, systemClock.now()),
+    })),
     problems: [...neededFiles([], systemFiles, []).problems, ...problems],
   };
 }
@@ -120,6 +129,10 @@ function renderHost(report: HostReport): Shown {
     ...(report.not_stronger === null ? [] : [['not stronger', report.not_stronger] as const]),
     ['helper', report.helper ?? '(none)'],
     ...proxyFields(report),
+    ...report.logins.map(({ server, issuer, holds }): [string, string] => [
+      'login',
+      `${server} by ${issuer}${holds ? '' : ', over: svc login makes another'}`,
+    ]),
     ...report.problems.map((problem): [string, string] => ['problem', problem]),
   ];
   return joined(fields.map(([name, value]) => say`${`${name}:`.padEnd(14)} ${value}\n`));

@@ -113,9 +113,10 @@ Effective grants
     const servers = [
       { artifact: 'web', url: 'https://a.example/mcp', auth: 'WEB_TOKEN' },
       { artifact: 'open', url: 'https://b.example/mcp', auth: null },
+      { artifact: 'mine', url: 'https://c.example/mcp', auth: 'login' },
     ];
     expect(documented({ ...muchGranted, mcp_servers: servers })).toMatch(
-      /^ {2}mcp servers: +web https:\/\/a\.example\/mcp \(shown WEB_TOKEN\)\n +open https:\/\/b\.example\/mcp \(shown nothing\)\n/m,
+      /^ {2}mcp servers: +web https:\/\/a\.example\/mcp \(shown WEB_TOKEN\)\n +open https:\/\/b\.example\/mcp \(shown nothing\)\n +mine https:\/\/c\.example\/mcp \(login of this user\)\n/m,
     );
   });
 

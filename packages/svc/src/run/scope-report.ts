@@ -7,6 +7,7 @@ import { delimiter, isAbsolute } from 'node:path';
 import { flagKeys } from '@svc/artifacts/grants/flag-grants.ts';
 import { type ListFields, listKeys } from '@svc/artifacts/grants/list-grants.ts';
 import type { PreopenLine, ScopeObject } from '@svc/artifacts/grants/scope-object.ts';
+import { ofLogin } from '@svc/artifacts/manifest/names.ts';
 import { platformOf } from '@svc/artifacts/store/artifact-ref.ts';
 import { type LaunchScope, scopeOfLaunch, type ScopeRequest } from '@svc/capsule/launch/scope-of-launch.ts';
 import { type CommandQuestion, searchPath } from '@svc/capsule/launch/launch-warnings.ts';
@@ -130,7 +131,8 @@ function remoteServers({ mcp_servers: servers = [] }: ScopeObject): readonly Fie
     [
       'mcp servers',
       servers.map(
-        ({ artifact, url, auth }) => `${artifact} ${url} (${auth === null ? 'shown nothing' : `shown ${auth}`})`,
+        ({ artifact, url, auth }) =>
+          `${artifact} ${url} (${auth === null ? 'shown nothing' : auth === ofLogin ? 'login of this user' : `shown ${auth}`})`,
       ),
     ],
   ];

@@ -47,7 +47,11 @@ export function remoteServer(server: RemoteServer): ServerPlace {
 }
 
 /** Each address that a name leads to is judged (docs/adr/manifest-and-grants.md "One rule for addresses"); a proxy judges by the name. */
-async function connectionsTo({ url, allow, proxyFor }: RemoteServer): Promise<Connections> {
+export async function connectionsTo({
+  url,
+  allow,
+  proxyFor,
+}: Pick<RemoteServer, 'url' | 'allow' | 'proxyFor'>): Promise<Connections> {
   const reach = { mayReach: (asked: URL) => asked.origin === url.origin || mayReach(allow, asked) };
   if (proxyFor === null) return new Connections({ reach });
   const { ProxiedConnections } = await import('@svc/kit/net/proxied-connections.ts');

@@ -52,6 +52,8 @@ export interface ToolServerSettings {
   /** The bytes that all logs of the session may still take. */
   readonly logs: LogBudget;
   readonly cutBefore: CutBefore;
+  /** Takes out of what the server says what it was shown to let the session in. */
+  readonly redact?: (text: string) => string;
   /** The version of this program. */
   readonly version: string;
   readonly clock: Pick<Clock, 'monotonicMs'>;
@@ -129,24 +131,25 @@ export class ToolServer {
     const { name, deadlineMs } = this.#settings;
     const start = await unlessAborted(this.#connected(), signal);
     if (start.kind === 'refused') return neverReached(`the server of ${name} could not be started: ${start.reason}`);
-    if (start.kind === 'failed') return failed(name, start.reason);
+    const { redact = (text: string) => text } = this.#settings;
+    if (start.kind === 'failed') return failed(name, redact(start.reason));
     const { connection, live } = start.value;
     if (live.refused.has(tool)) return neverReached(otherArguments(name, tool));
     const change = this.#takeChange();
     if (!live.names.has(tool)) {
       return failed(name, `does not have the tool ${tool} any more${change === null ? '' : ` (${change})`}`);
     }
-    const questions = ask === undefined ? null : new CallQuestions(name, ask);
+    const questions = ask === undefined ? null : new CallQuestions(name, (prompt) => ask(redact(prompt)));
     const limits = { signal, timeoutMs: deadlineMs };
     const answer = await connection.call({ name: tool, arguments: args, digits }, limits, questions);
     signal.throwIfAborted();
     if (answer.kind === 'failed') {
       if (connection.isExpired && isFirst) return await this.#call(call, false);
       if (answer.late) this.#retire(connection);
-      return failed(name, `${answer.reason}${connection.takeRefused()}`);
+      return failed(name, redact(`${answer.reason}${connection.takeRefused()}`));
     }
     const mute = answer.value.isError ? `the server of ${name} says that it failed, and not why` : '';
-    const { text, truncated } = await this.#shown(contentOf(answer.value) || mute, tool);
+    const { text, truncated } = await this.#shown(redact(contentOf(answer.value) || mute), tool);
     const note = change === null ? '' : `\n[the server of ${name} lists other tools than before: ${change}]`;
     const [status, hidden] = answer.value.isError
       ? (['failed', connection.hiddenIn(text)] as const)

@@ -32,6 +32,8 @@ const examples: Readonly<Record<string, readonly string[]>> = {
   test: ['svc test --record greets --session 4f1a', 'svc test'],
   install: ['svc install', 'svc install house-rules@1.0.0', 'svc install --accept-signer'],
   add: ['svc add echo', 'svc add "echo@^1.2.0" --dry-run', 'svc add github:acme/tools@v1.2.0'],
+  login: ['svc login https://mcp.example.com/mcp', 'svc login example --scope "read write"'],
+  logout: ['svc logout https://mcp.example.com/mcp'],
   remove: ['svc remove echo'],
   update: ['svc update --dry-run', 'svc update echo --latest'],
   outdated: ['svc outdated --exit-code'],

@@ -1,0 +1,128 @@
+/** Keeps the logins of a user at MCP servers on the web: a file each, which nobody else can read. */
+
+import { readdirSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+
+import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
+import { makeDirectory } from '@svc/kit/files/make-directories.ts';
+import { readOwnFile } from '@svc/kit/files/own-file.ts';
+import { replaceFile } from '@svc/kit/files/replace-file.ts';
+import { realPath } from '@svc/kit/files/resolve-beneath.ts';
+import { unlessErrno } from '@svc/kit/files/unless-refused.ts';
+import { type Guarded, isFlag, isListOf, isObjectOf, isText, isWhole, orNull } from '@svc/kit/guards.ts';
+import { sha256Hex } from '@svc/kit/sha256.ts';
+import { parseJson } from '@svc/protocol/json-object.ts';
+
+const maxBytes = 256 * 1024;
+
+const isLogin = isObjectOf({
+  /** The address of the MCP server. */
+  server: isText,
+  /** The address from which it answered at the login, by which the places are judged that it names; null behind a proxy. */
+  address: orNull(isText),
+  /** What the tokens are for, as the server names it (RFC 8707). */
+  resource: isText,
+  /** Who gave the tokens, and the endpoints that it announced (RFC 8414). */
+  issuer: isText,
+  endpoints: isObjectOf({
+    authorization_endpoint: isText,
+    token_endpoint: isText,
+    revocation_endpoint: orNull(isText),
+    /** How clients show the token endpoint who they are; null where it does not say. */
+    methods: orNull(isListOf(isText)),
+  }),
+  /** `is_given` of one that a person named. */
+  client: isObjectOf({ client_id: isText, client_secret: orNull(isText), is_given: isFlag }),
+  tokens: isObjectOf({
+    access_token: isText,
+    /** It is null once nothing can be had for it any more. */
+    refresh_token: orNull(isText),
+    scope: orNull(isText),
+    /** When another access token is wanted; null where the server does not say how long one holds. */
+    renew_at_ms: orNull(isWhole),
+  }),
+  /** The hashes of the folders whose manifests may use it. */
+  used_by: isListOf(isText),
+});
+
+/** A login. Only the file of it and the process that uses it have its tokens. */
+export type KeptLogin = Guarded<typeof isLogin>;
+
+/** Where the login at a server is kept, and whose it has to be; `uid` is undefined on systems that have no users of this kind. */
+export interface LoginPlace {
+  readonly path: string;
+  readonly uid: number | undefined;
+}
+
+function folderOf(home: string): string {
+  return join(home, '.svc', 'logins');
+}
+
+/** `server` is the address of the MCP server. */
+export function loginPlace(server: string, home: string, uid: number | undefined): LoginPlace {
+  return { path: join(folderOf(home), `${sha256Hex(server).slice(0, 32)}.json`), uid };
+}
+
+/** The login that is kept; null without one. `E-RUN-242` for a file that is not of this user alone, or damaged. */
+export function readLogin({ path, uid }: LoginPlace): KeptLogin | null {
+  const file = readOwnFile(path, { uid, maxBytes });
+  if (file.kind === 'absent') return null;
+  if (file.kind === 'refused') throw unusable(path, file.what, file.cause);
+  const login = parseJson(file.bytes.toString('utf8'));
+  if (!isLogin(login)) throw unusable(path, 'holds no login');
+  return login;
+}
+
+/** All that are kept, by their servers; those that cannot be used are left out. */
+export function allLogins(home: string, uid: number | undefined): readonly KeptLogin[] {
+  const names = unlessErrno(['ENOENT', 'ENOTDIR'], () => readdirSync(folderOf(home)), []);
+  return names
+    .filter((name) => /^[0-9a-f]{32}\.json$/.test(name))
+    .flatMap((name) => {
+      const file = readOwnFile(join(folderOf(home), name), { uid, maxBytes });
+      const login = file.kind === 'read' ? parseJson(file.bytes.toString('utf8')) : null;
+      return isLogin(login) ? [login] : [];
+    })
+    .sort((one, other) => (one.server < other.server ? -1 : 1));
+}
+
+/** It is on the disk once this resolves. */
+export async function writeLogin({ path }: LoginPlace, login: KeptLogin): Promise<void> {
+  await makeDirectory(dirname(path), 0o700);
+  await replaceFile(path, [Buffer.from(`${JSON.stringify(login)}\n`)], { mode: 0o600 });
+}
+
+/** Whether nothing can be had with it any more. */
+export function isOver({ tokens }: KeptLogin, nowMs: number): boolean {
+  return tokens.refresh_token === null && tokens.renew_at_ms !== null && tokens.renew_at_ms <= nowMs;
+}
+
+/** The name under which a login knows the folder of a manifest. */
+export function userOf(manifestDirectory: string): string {
+  return sha256Hex(realPath(manifestDirectory));
+}
+
+/** A login that the manifest of this folder may use; with null, any that holds. Throws `E-RUN-241` for a missing one, one that is over, and one for other folders. */
+export function usableLogin(
+  place: LoginPlace,
+  server: string,
+  { folder, nowMs }: { readonly folder: string | null; readonly nowMs: number },
+): KeptLogin {
+  const login = readLogin(place);
+  if (login === null) throw noLogin(`there is no login at ${server}`, server);
+  if (isOver(login, nowMs)) throw noLogin(`the login at ${server} is over`, server);
+  if (folder !== null && !login.used_by.includes(userOf(folder)))
+    throw noLogin(`the login at ${server} is not for the manifest in ${folder}`, server);
+  return login;
+}
+
+function noLogin(message: string, server: string): Diagnostic {
+  return new Diagnostic('E-RUN-241', message, { hint: `run svc login ${server} beside the manifest` });
+}
+
+function unusable(path: string, what: string, cause?: unknown): Diagnostic {
+  return new Diagnostic('E-RUN-242', `${path} ${what}`, {
+    cause,
+    hint: 'see who made it so; then chmod 600 it, or remove it and log in again',
+  });
+}

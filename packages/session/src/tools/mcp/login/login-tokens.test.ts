@@ -1,0 +1,170 @@
+import { mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { describe, expect, it, onTestFinished } from 'vitest';
+
+import { LogBudget } from '@svc/kit/log-budget.ts';
+import { AuthorizationServer } from '../../../../../../test/support/authorization-server.ts';
+import { RemoteMcpServer, remoteTools } from '../../../../../../test/support/remote-server.ts';
+import { passed } from '../../../../test/tools/played-server.ts';
+import { pinnedTools } from '../pinned-tools.ts';
+import { remoteServer } from '../remote-server.ts';
+import { ToolServer } from '../tool-server.ts';
+import { allLogins, isOver, type KeptLogin, type LoginPlace, loginPlace, readLogin, writeLogin } from './kept-login.ts';
+import { LoginTokens } from './login-tokens.ts';
+
+interface Known {
+  readonly issuer: AuthorizationServer;
+  readonly remote: RemoteMcpServer;
+  readonly place: LoginPlace;
+  readonly secrets: string[];
+  now: number;
+  readonly tokens: () => LoginTokens;
+}
+
+/** A server that wants a login, and one that is kept, whose access token no longer holds. */
+async function started(): Promise<Known> {
+  const [issuer, remote] = [await AuthorizationServer.start(), await RemoteMcpServer.start()];
+  const home = mkdtempSync(join(tmpdir(), 'svc-login-'));
+  onTestFinished(() => {
+    issuer.close();
+    remote.close();
+    rmSync(home, { recursive: true });
+  });
+  remote.ways.protection = { issuer: issuer.issuer, isKnown: (token) => issuer.isKnown(token) };
+  const place = loginPlace(remote.url, home, process.getuid?.());
+  const login: KeptLogin = {
+    server: remote.url,
+    address: '127.0.0.1',
+    resource: remote.url,
+    issuer: issuer.issuer,
+    endpoints: {
+      authorization_endpoint: `${issuer.issuer}/authorize`,
+      token_endpoint: `${issuer.issuer}/token`,
+      revocation_endpoint: null,
+      methods: ['none'],
+    },
+    client: { client_id: 'svc', client_secret: null, is_given: true },
+    tokens: { access_token: 'old', refresh_token: issuer.refreshToken(), scope: 'tools', renew_at_ms: null },
+    used_by: [],
+  };
+  await writeLogin(place, login);
+  const secrets: string[] = [];
+  const known: Known = {
+    issuer,
+    remote,
+    place,
+    secrets,
+    now: 1_000_000,
+    tokens: () =>
+      new LoginTokens({
+        place,
+        login: readLogin(place) ?? login,
+        proxyFor: null,
+        now: () => known.now,
+        onSecret: (secret) => void secrets.push(secret.reveal()),
+      }),
+  };
+  return known;
+}
+
+function serverOf({ remote }: Known, tokens: LoginTokens): ToolServer {
+  const place = remoteServer({ url: new URL(remote.url), allow: [], proxyFor: null, headers: {}, tokens });
+  const server = new ToolServer(
+    {
+      name: 'notes',
+      place,
+      pinned: pinnedTools(remoteTools),
+      deadlineMs: 20_000,
+      sessionDirectory: '/nowhere',
+      logs: new LogBudget(),
+      cutBefore: (text) => text,
+      version: '1',
+      clock: { monotonicMs: () => 0 },
+      onChange: () => {},
+    },
+    { tools: remoteTools, leftOut: [] },
+  );
+  onTestFinished(() => server.close());
+  return server;
+}
+
+const { signal } = new AbortController();
+
+describe.each([true, false])('the tokens of a login, at a server whose revision is the newest: %s', (isModern) => {
+  it('change once for 20 calls at once', async () => {
+    const known = await started();
+    known.remote.ways.isModern = isModern;
+    const server = serverOf(known, known.tokens());
+    expect(await server.call({ tool: 'echo', args: { text: 'hi' }, signal })).toEqual(passed('hi'));
+    expect(known.issuer.refreshes).toBe(1);
+    known.issuer.expire();
+    const outcomes = await Promise.all(
+      Array.from({ length: 20 }, async (_, at) => await server.call({ tool: 'echo', args: { text: `${at}` }, signal })),
+    );
+    expect(outcomes).toEqual(Array.from({ length: 20 }, (_, at) => passed(`${at}`)));
+    expect({ refreshes: known.issuer.refreshes, reused: known.issuer.reused }).toEqual({ refreshes: 2, reused: 0 });
+  });
+});
+
+describe('the tokens of a login', () => {
+  it('reach the disk, and the list of secrets, before a server is shown them', async () => {
+    const known = await started();
+    const tokens = known.tokens();
+    await tokens.renew('old');
+    const shown = await tokens.current();
+    expect(readLogin(known.place)?.tokens.access_token).toBe(shown);
+    expect(known.secrets).toContain(shown);
+    expect(known.secrets).toContain(readLogin(known.place)?.tokens.refresh_token);
+  });
+
+  it('come from the disk where another process renewed them', async () => {
+    const known = await started();
+    const [one, other] = [known.tokens(), known.tokens()];
+    await one.renew('old');
+    await other.renew('old');
+    expect(await other.current()).toBe(await one.current());
+    expect(known.issuer.refreshes).toBe(1);
+  });
+
+  it('change half a minute before they end, and short ones at half of their time', async () => {
+    const known = await started();
+    const tokens = known.tokens();
+    await tokens.renew('old');
+    expect(readLogin(known.place)?.tokens.renew_at_ms).toBe(known.now + 3_570_000);
+    known.now += 3_570_000;
+    known.issuer.rules.expiresIn = 10;
+    await tokens.current();
+    expect(known.issuer.refreshes).toBe(2);
+    expect(readLogin(known.place)?.tokens.renew_at_ms).toBe(known.now + 5000);
+  });
+
+  it('end once the refresh token does not hold, and nobody is asked again', async () => {
+    const known = await started();
+    known.issuer.forget();
+    const tokens = known.tokens();
+    for (const _again of [1, 2]) await expect(tokens.renew('old')).rejects.toThrow('its login is over');
+    expect(known.issuer.refreshes).toBe(1);
+    const kept = readLogin(known.place);
+    expect(kept !== null && isOver(kept, known.now)).toBe(true);
+  });
+
+  it('end where the login was removed', async () => {
+    const known = await started();
+    const tokens = known.tokens();
+    rmSync(known.place.path);
+    await expect(tokens.renew('old')).rejects.toThrow('its login is over: it was removed; run svc login ');
+    expect(known.issuer.refreshes).toBe(0);
+  });
+
+  it('leave beside the login nothing that a process wrote half', async () => {
+    const known = await started();
+    await known.tokens().renew('old');
+    const folder = join(known.place.path, '..');
+    expect(readdirSync(folder)).toHaveLength(1);
+    writeFileSync(join(folder, `${'0'.repeat(32)}.json`), '{', { mode: 0o600 });
+    expect(allLogins(join(folder, '..', '..'), known.place.uid).map(({ server }) => server)).toEqual([
+      known.remote.url,
+    ]);
+  });
+});

@@ -1,0 +1,116 @@
+/** Gives a server on the web the access tokens of a login, and has them renewed: once, however many calls and processes want it. */
+
+import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
+import { printable, shortened } from '@svc/kit/diagnostics/printable.ts';
+import { Secret } from '@svc/kit/diagnostics/secret.ts';
+import { withGuard } from '@svc/kit/files/file-guard.ts';
+import type { ProxyFor } from '@svc/kit/net/proxy.ts';
+import { NoToken, type ServerTokens } from '../server-requests.ts';
+import { type KeptLogin, type LoginPlace, readLogin, writeLogin } from './kept-login.ts';
+import { clientOf, ended, keptTokens, ledByServer, metadataOf } from './token-answer.ts';
+
+export interface LoginTokensSettings {
+  readonly place: LoginPlace;
+  readonly login: KeptLogin;
+  readonly proxyFor: ProxyFor | null;
+  /** The time of the machine, in ms. */
+  readonly now: () => number;
+  /** Called with each secret before it is used, so that no record holds it. */
+  readonly onSecret: (secret: Secret) => void;
+}
+
+/** The login is read again, under its guard, before it is renewed: another process may have done it. */
+export class LoginTokens implements ServerTokens {
+  readonly #settings: LoginTokensSettings;
+  #login: KeptLogin;
+  #renewing: Promise<void> | null = null;
+
+  constructor(settings: LoginTokensSettings) {
+    this.#settings = settings;
+    this.#login = settings.login;
+    this.#tell();
+  }
+
+  async current(): Promise<string> {
+    const { access_token: token, renew_at_ms: due } = this.#login.tokens;
+    if (due !== null && due <= this.#settings.now()) await this.renew(token);
+    return this.#login.tokens.access_token;
+  }
+
+  async renew(refused: string): Promise<void> {
+    if (this.#login.tokens.access_token !== refused) return;
+    this.#renewing ??= this.#renew(refused).finally(() => {
+      this.#renewing = null;
+    });
+    await this.#renewing;
+  }
+
+  more(scope: string | null): string {
+    return `svc login ${this.#login.server}${scope === null ? '' : ` --scope "${scope}"`} may help`;
+  }
+
+  async #renew(refused: string): Promise<void> {
+    const { place } = this.#settings;
+    try {
+      await withGuard(place.path, async () => {
+        const kept = readLogin(place);
+        if (kept === null) throw this.#over('it was removed');
+        this.#login = kept.tokens.access_token === refused ? await this.#renewed(kept) : kept;
+        this.#tell();
+      });
+    } catch (error) {
+      if (!(error instanceof Diagnostic)) throw error;
+      throw new NoToken(`was not asked, since its login could not be renewed: ${error.message}`);
+    }
+  }
+
+  /** It is on the disk before anybody uses it: what it was made of counts no more. */
+  async #renewed(kept: KeptLogin): Promise<KeptLogin> {
+    const { place, proxyFor, now } = this.#settings;
+    const { refresh_token: refreshToken } = kept.tokens;
+    if (refreshToken === null) {
+      await writeLogin(place, ended(kept));
+      throw this.#over('its token has expired, and cannot be renewed');
+    }
+    const [{ OAuthError, refreshAuthorization }, { loginFetch }] = await Promise.all([
+      import('@modelcontextprotocol/client'),
+      import('./login-fetch.ts'),
+    ]);
+    const fetchFn = loginFetch({ ledBy: ledByServer(new URL(kept.server), kept.address), proxyFor });
+    try {
+      const given = await refreshAuthorization(kept.issuer, {
+        metadata: metadataOf(kept),
+        clientInformation: clientOf(kept),
+        refreshToken,
+        resource: kept.resource,
+        fetchFn,
+      });
+      const next = { ...kept, tokens: keptTokens(given, now(), kept.tokens) };
+      await writeLogin(place, next);
+      return next;
+    } catch (error) {
+      if (error instanceof Diagnostic) throw error;
+      if (!(error instanceof Error)) throw error;
+      const said = printable(shortened(error.message, maxShown));
+      if (error instanceof OAuthError && ending.has(error.code)) {
+        await writeLogin(place, ended(kept));
+        throw this.#over(`${new URL(kept.issuer).host} refuses to renew it (${printable(error.code)}: ${said})`);
+      }
+      throw new Diagnostic('E-RUN-240', `${new URL(kept.issuer).host} gives no token: ${said}`);
+    }
+  }
+
+  #tell(): void {
+    const { access_token: access, refresh_token: refresh } = this.#login.tokens;
+    const { client_secret: secret } = this.#login.client;
+    for (const each of [access, refresh, secret]) if (each !== null) this.#settings.onSecret(new Secret(each));
+  }
+
+  #over(why: string): Error {
+    return new NoToken(`was not asked, since its login is over: ${why}; run svc login ${this.#login.server}`);
+  }
+}
+
+const maxShown = 300;
+/** Errors after which no request with the same refresh token will do (RFC 6749 §5.2). */
+const ending: ReadonlySet<string> = new Set(['invalid_grant', 'invalid_client', 'unauthorized_client']);

@@ -1,0 +1,99 @@
+/** The command `svc logout`: ends a login at an MCP server on the web. */
+
+import { rmSync } from 'node:fs';
+import { Command } from 'commander';
+
+import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
+import { withGuard } from '@svc/kit/files/file-guard.ts';
+import { ioFault } from '@svc/kit/files/io-fault.ts';
+import { isErrno } from '@svc/kit/diagnostics/system-reason.ts';
+import { proxyFor } from '@svc/kit/net/proxy.ts';
+import { type KeptLogin, readLogin } from '@svc/session/tools/mcp/login/kept-login.ts';
+import { loginFetch } from '@svc/session/tools/mcp/login/login-fetch.ts';
+import { ledByServer } from '@svc/session/tools/mcp/login/token-answer.ts';
+import type { CommandContext } from '@svc/terminal/screen/command-context.ts';
+import { jsonLine, say } from '@svc/terminal/screen/shown.ts';
+import { ownLoginPlace } from '../../command/own-login.ts';
+import { interruptible } from '../../command/stop-signals.ts';
+import { namedServer } from './named-server.ts';
+
+interface LogoutOptions {
+  readonly manifest: string;
+  readonly json?: boolean;
+}
+
+/** `svc logout <server>` (docs/mcp.md "A login"). */
+export function logoutCommand(context: CommandContext): Command {
+  return new Command('logout')
+    .description('End a login at an MCP server on the web, and remove it from this machine.')
+    .argument('<server>', 'its address, or the name of its artifact in svc.yaml')
+    .option('--manifest <path>', 'the manifest whose artifact is named', './svc.yaml')
+    .option('--json', 'write one JSON object')
+    .action(async (what: string, options: LogoutOptions) => {
+      const { server } = namedServer(what, options.manifest, context);
+      await interruptible(context, async (signal) => {
+        const { login, fault } = await removed(server, context.home);
+        if (login === null && fault === null) {
+          throw new Diagnostic('E-RUN-241', `there is no login at ${server.href}`, { hint: 'svc doctor lists them' });
+        }
+        const why = login === null ? fault : await revoked(login, context, signal);
+        if (options.json === true) context.stdout.write(jsonLine({ server: server.href, revoked: why === null }));
+        else context.stderr.write(say`removed the login at ${server.href}\n`);
+        if (why !== null) context.stderr.write(say`its tokens were not revoked, and end by themselves: ${why}\n`);
+      });
+    });
+}
+
+/** First of all nobody here uses it any more. */
+async function removed(
+  server: URL,
+  home: string,
+): Promise<{ readonly login: KeptLogin | null; readonly fault: string | null }> {
+  const place = ownLoginPlace(server.href, home);
+  let login: KeptLogin | null = null;
+  let fault: string | null = null;
+  try {
+    login = readLogin(place);
+    if (login === null) return { login, fault };
+  } catch (error) {
+    if (!(error instanceof Diagnostic)) throw error;
+    fault = error.message;
+  }
+  await withGuard(place.path, async () => {
+    try {
+      rmSync(place.path);
+    } catch (error) {
+      if (!isErrno(error, 'ENOENT')) throw ioFault(error, `cannot remove ${place.path}`);
+    }
+  });
+  return { login, fault };
+}
+
+/** Asks that both tokens end (RFC 7009). Returns why they did not, as a clause. */
+async function revoked(
+  { server, address, issuer, client, endpoints, tokens }: KeptLogin,
+  { env }: CommandContext,
+  signal: AbortSignal,
+): Promise<string | null> {
+  const { revocation_endpoint: endpoint } = endpoints;
+  if (endpoint === null) return `${new URL(issuer).host} does not offer that`;
+  const ledBy = ledByServer(new URL(server), address);
+  const fetchFn = loginFetch({ ledBy, proxyFor: (url) => proxyFor(url, env), signal });
+  const { client_id: id, client_secret: secret } = client;
+  const body = new URLSearchParams({
+    token: tokens.refresh_token ?? tokens.access_token,
+    client_id: id,
+    ...(secret === null ? {} : { client_secret: secret }),
+  });
+  try {
+    const { ok, status } = await fetchFn(endpoint, {
+      method: 'POST',
+      headers: { 'content-type': 'application/x-www-form-urlencoded', accept: 'application/json' },
+      body,
+    });
+    return ok ? null : `${new URL(issuer).host} answered with status ${status}`;
+  } catch (error) {
+    if (error instanceof Diagnostic) return error.message;
+    throw error;
+  }
+}

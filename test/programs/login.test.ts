@@ -1,0 +1,521 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { chmodSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import type { ServerResponse } from 'node:http';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { afterEach, describe, expect, it } from 'vitest';
+
+import { AuthorizationServer } from '../support/authorization-server.ts';
+import { useCapsules } from '../support/capsule-folders.ts';
+import { calls } from '../support/mcp-artifact.ts';
+import { playSession } from '../support/mcp-capsule.ts';
+import { ProtectedServer } from '../support/protected-server.ts';
+import { svc, type SvcEnd, SvcProcess } from '../support/svc-process.ts';
+import type { Workspace } from '../support/workspace.ts';
+
+const capsule = useCapsules();
+const program = fileURLToPath(new URL('../../bin/svc.cjs', import.meta.url));
+
+const address = /^http:\/\/127\.0\.0\.1:\d+\/authorize\?.*$/m;
+
+const opened: { close(): void }[] = [];
+afterEach(() => {
+  for (const server of opened.splice(0)) server.close();
+});
+
+async function started(): Promise<ProtectedServer> {
+  const known = await ProtectedServer.start();
+  opened.push(known);
+  return known;
+}
+
+async function loggedIn(workspace: Workspace, known: ProtectedServer, more: readonly string[] = []): Promise<SvcEnd> {
+  const login = new SvcProcess(workspace, ['login', known.remote.url, ...more]);
+  expect(await known.sayYes(login)).toContain('You can close this page.');
+  return await login.ended;
+}
+
+function project(script = calls(['server__echo', { text: 'hi' }])): Workspace {
+  return capsule({ manifest: '', script });
+}
+
+/** A project that has a login at the server, and has added it. */
+async function withLogin(known: ProtectedServer, script?: string): Promise<Workspace> {
+  const workspace = project(script);
+  expect(await loggedIn(workspace, known)).toMatchObject({ code: 0 });
+  expect(await svc(workspace, ['add', `mcp+${known.remote.url}`])).toMatchObject({ code: 0 });
+  return workspace;
+}
+
+function loginFile({ home }: Workspace): string {
+  const folder = join(home, '.svc', 'logins');
+  return join(folder, readdirSync(folder).find((name) => /^[0-9a-f]{32}\.json$/.test(name)) ?? 'none');
+}
+
+interface Tokens {
+  readonly access_token: string;
+  readonly refresh_token: string;
+}
+
+function tokensIn(workspace: Workspace): Tokens {
+  return (JSON.parse(readFileSync(loginFile(workspace), 'utf8')) as { readonly tokens: Tokens }).tokens;
+}
+
+function everythingIn(folder: string, without: string): string {
+  return readdirSync(folder, { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile() && join(entry.parentPath, entry.name) !== without)
+    .map((entry) => readFileSync(join(entry.parentPath, entry.name), 'latin1'))
+    .join('\n');
+}
+
+function fenced(tool: string, content: string): string {
+  return `<untrusted-content source=tool:${tool}>\n${content}\n</untrusted-content>`;
+}
+
+describe('svc login', () => {
+  it('asks the person with PKCE, a state and the resource, and keeps the tokens in one file of this user', async () => {
+    const known = await started();
+    const workspace = project();
+    const done = await loggedIn(workspace, known);
+    const { remote, issuer } = known;
+    const { host } = new URL(issuer.issuer);
+    expect(done).toMatchObject({ code: 0 });
+    expect(done.stderr).toContain(
+      `${new URL(remote.url).host} asks you to log in at ${host}, for: tools offline_access\n`,
+    );
+    expect(done.stderr).toContain(`logged in at ${remote.url}\n`);
+    expect(issuer.registered).toMatchObject([{ application_type: 'native', token_endpoint_auth_method: 'none' }]);
+    const [asked = {}] = issuer.authorized;
+    expect(asked).toMatchObject({
+      response_type: 'code',
+      client_id: 'registered-1',
+      code_challenge_method: 'S256',
+      resource: remote.url,
+      scope: 'tools offline_access',
+    });
+    expect(asked['state']).toMatch(/^[\w-]{43}$/);
+    expect(asked['redirect_uri']).toMatch(/^http:\/\/127\.0\.0\.1:\d+\/callback$/);
+    expect(issuer.tokenRequests).toMatchObject([{ grant_type: 'authorization_code', resource: remote.url }]);
+    expect(statSync(loginFile(workspace)).mode & 0o777).toBe(0o600);
+    expect(statSync(join(workspace.home, '.svc', 'logins')).mode & 0o777).toBe(0o700);
+  });
+
+  it('lets the project that adds the server use it, and no file, frame or line has a token', async () => {
+    const known = await started();
+    const script = calls(['server__echo', { text: 'hi' }], ['server__echo', { text: 'TOKENS' }]);
+    const workspace = await withLogin(known, script);
+    expect(readFileSync(join(workspace.folder, 'svc.yaml'), 'utf8')).toMatch(/from: "mcp\+http[^"]*", auth: login }/);
+    const report = await svc(workspace, ['run', '--explain-scope']);
+    expect(report.stdout).toContain(`server ${known.remote.url} (login of this user)`);
+    // A server that repeats what it was shown.
+    const { access_token: access, refresh_token: refresh } = tokensIn(workspace);
+    known.remote.ways.answer = (text) => text.replace('TOKENS', `${access} ${refresh}`);
+    const session = await playSession(workspace);
+    expect(session).toMatchObject({ code: 0 });
+    expect(session.calls.map(({ content }) => content)).toEqual([
+      fenced('server__echo', 'hi'),
+      fenced('server__echo', '[secret] [secret]'),
+    ]);
+    const all = [workspace.folder, workspace.home].map((folder) => everythingIn(folder, loginFile(workspace)));
+    for (const text of [...all, session.stdout, session.stderr]) {
+      expect(text).not.toContain(access);
+      expect(text).not.toContain(refresh);
+    }
+    const replayed = await svc(workspace, ['run', '--replay']);
+    expect(replayed.stdout).toContain('the same except for ids and times');
+  });
+
+  it('takes the address that is pasted, and not that of another login', async () => {
+    const known = await started();
+    const { remote } = known;
+    const { folder, home } = project();
+    const child = spawn(process.execPath, [program, 'login', remote.url], {
+      cwd: folder,
+      env: { PATH: process.env['PATH'], HOME: home },
+      stdio: 'pipe',
+    });
+    let said = '';
+    const shown = new Promise<string>((resolve) => {
+      child.stderr.setEncoding('utf8').on('data', (piece: string) => {
+        said += piece;
+        const [url] = address.exec(said) ?? [];
+        if (url !== undefined && said.includes('paste the address')) resolve(url);
+      });
+    });
+    const url = await shown;
+    const back = new URL(await known.landed(url));
+    const other = new URL(back);
+    other.searchParams.set('state', 'another');
+    const refused = await fetch(other);
+    expect({ status: refused.status, text: await refused.text() }).toEqual({
+      status: 400,
+      text: 'This belongs to no login.\n',
+    });
+    back.port = '1';
+    child.stdin.write(`${other.href}\n${back.href}\n`);
+    const [code] = (await once(child, 'close')) as [number];
+    expect(code).toBe(0);
+    expect(said).toContain('that is not the address that the browser lands on\n');
+  });
+
+  it('lets another project use a login that is there once it is run beside it', async () => {
+    const known = await started();
+    const workspace = await withLogin(known);
+    const clone = project();
+    clone.write('svc.yaml', readFileSync(join(workspace.folder, 'svc.yaml'), 'utf8'));
+    const home = { env: { HOME: workspace.home } };
+    const refused = await svc(clone, ['run', '--task', 'x'], home);
+    expect(refused).toMatchObject({ code: 1, stderr: expect.stringContaining('error[E-RUN-241]') as string });
+    expect(refused.stderr).toContain(`hint: run svc login ${known.remote.url} beside the manifest`);
+    known.remote.seen.splice(0);
+    const shared = await svc(clone, ['login', 'server'], home);
+    expect(shared).toMatchObject({ code: 0 });
+    expect(shared.stderr).toBe(`there is a login at ${known.remote.url}\nthe capsule in ${clone.folder} may use it\n`);
+    expect(known.issuer.authorized).toHaveLength(1);
+    expect(await svc(clone, ['run', '--task', 'x'], home)).toMatchObject({ code: 0 });
+  });
+
+  it('stands in the hint where a server wants one', async () => {
+    const { remote } = await started();
+    const workspace = project();
+    const added = await svc(workspace, ['add', `mcp+${remote.url}`]);
+    expect(added).toMatchObject({ code: 1, stderr: expect.stringContaining('error[E-RUN-036]') as string });
+    expect(added.stderr).toContain(`log in first: svc login ${remote.url}`);
+  });
+
+  it('shows in svc doctor, also when it is over', async () => {
+    const known = await started();
+    const workspace = await withLogin(known);
+    const { issuer, remote } = known;
+    expect((await svc(workspace, ['doctor'])).stdout).toMatch(
+      new RegExp(`^login: +${remote.url} by ${issuer.issuer}$`, 'm'),
+    );
+    issuer.forget();
+    await playSession(workspace);
+    expect(JSON.parse((await svc(workspace, ['doctor', '--json'])).stdout)).toMatchObject({
+      logins: [{ server: remote.url, issuer: issuer.issuer, holds: false }],
+    });
+  });
+
+  it('ends with logout, which has the tokens revoked', async () => {
+    const known = await started();
+    const workspace = await withLogin(known);
+    const { refresh_token: refresh } = tokensIn(workspace);
+    const out = await svc(workspace, ['logout', 'server', '--json']);
+    expect({ code: out.code, said: JSON.parse(out.stdout) as unknown }).toEqual({
+      code: 0,
+      said: { server: known.remote.url, revoked: true },
+    });
+    expect(known.issuer.revoked).toEqual([{ token: refresh, client_id: 'registered-1' }]);
+    const again = await svc(workspace, ['logout', known.remote.url]);
+    expect(again).toMatchObject({ code: 1, stderr: expect.stringContaining('error[E-RUN-241]') as string });
+    const session = await svc(workspace, ['run', '--task', 'x']);
+    expect(session.stderr).toContain(`error[E-RUN-241]: there is no login at ${known.remote.url}`);
+  });
+
+  it('acts as the client that a person names, and goes on as that', async () => {
+    const known = await started();
+    known.issuer.rules.metadata = { registration_endpoint: undefined };
+    const workspace = project();
+    const refused = await svc(workspace, ['login', known.remote.url]);
+    expect(refused.stderr).toContain(`error[E-RUN-240]: ${known.issuer.issuer} registers no clients\n`);
+    expect(refused.stderr).toContain('--client-id');
+    expect(await loggedIn(workspace, known, ['--client-id', 'mine', '--scope', 'more'])).toMatchObject({ code: 0 });
+    expect(await loggedIn(workspace, known)).toMatchObject({ code: 0 });
+    expect(known.issuer.authorized).toMatchObject([
+      { client_id: 'mine', scope: 'more' },
+      { client_id: 'mine', scope: 'tools offline_access' },
+    ]);
+  });
+});
+
+describe('a login', () => {
+  it('gets one new token for a session in whose middle the old one ends', async () => {
+    const known = await started();
+    const workspace = await withLogin(
+      known,
+      calls(['server__echo', { text: 'one' }], ['server__echo', { text: 'two' }]),
+    );
+    known.remote.ways.answer = (text) => {
+      if (text === 'one') known.issuer.expire();
+      return text;
+    };
+    const session = await playSession(workspace);
+    expect(session.calls.map(({ content }) => content)).toEqual([
+      fenced('server__echo', 'one'),
+      fenced('server__echo', 'two'),
+    ]);
+    expect({ refreshes: known.issuer.refreshes, reused: known.issuer.reused }).toEqual({ refreshes: 1, reused: 0 });
+    expect(known.issuer.tokenRequests.at(-1)).toMatchObject({ resource: known.remote.url, client_id: 'registered-1' });
+  });
+
+  it('gets a new token before the old one ends', async () => {
+    const known = await started();
+    known.issuer.rules.expiresIn = 1;
+    const workspace = await withLogin(known);
+    const before = known.issuer.refreshes;
+    await expect.poll(() => Date.now() > dueOf(workspace), { timeout: 10_000 }).toBe(true);
+    known.remote.seen.splice(0);
+    expect(await playSession(workspace)).toMatchObject({ code: 0 });
+    expect(known.issuer.refreshes).toBeGreaterThan(before);
+  });
+
+  it('gets one new token for eight processes at once', async () => {
+    const known = await started();
+    const workspace = await withLogin(known);
+    known.issuer.expire();
+    const ends = await Promise.all(
+      Array.from({ length: 8 }, async () => await svc(workspace, ['update', 'server', '--dry-run'])),
+    );
+    expect(ends.map(({ code }) => code)).toEqual(Array.from({ length: 8 }, () => 0));
+    expect({ refreshes: known.issuer.refreshes, reused: known.issuer.reused }).toEqual({ refreshes: 1, reused: 0 });
+  });
+
+  it('fails the call with the next step when it was revoked, and the next session at its start', async () => {
+    const known = await started();
+    const workspace = await withLogin(known);
+    known.issuer.forget();
+    const session = await playSession(workspace);
+    expect(session.calls).toMatchObject([
+      {
+        isError: true,
+        content: fenced(
+          'server__echo',
+          `the server of server was not asked, since its login is over: ${new URL(known.issuer.issuer).host} refuses to renew it (invalid_grant: the refresh token does not hold); run svc login ${known.remote.url}`,
+        ),
+      },
+    ]);
+    const next = await svc(workspace, ['run', '--task', 'x']);
+    expect(next).toMatchObject({ code: 1 });
+    expect(next.stderr).toContain(`error[E-RUN-241]: the login at ${known.remote.url} is over\n`);
+    expect(await loggedIn(workspace, known)).toMatchObject({ code: 0 });
+    expect(await playSession(workspace)).toMatchObject({ calls: [{ isError: false }] });
+  });
+
+  it('stays when nobody could be asked for a new token', async () => {
+    const known = await started();
+    const workspace = await withLogin(known);
+    known.issuer.expire();
+    known.issuer.rules.instead = (_request, response, path) => {
+      if (path === '/token') response.writeHead(503).end('later');
+      return path === '/token';
+    };
+    const session = await playSession(workspace);
+    expect(session.calls[0]?.content).toContain('was not asked, since its login could not be renewed: ');
+    known.issuer.rules.instead = () => false;
+    expect(await playSession(workspace)).toMatchObject({ calls: [{ isError: false }] });
+  });
+
+  it.each([
+    ['that others can read', (path: string): void => chmodSync(path, 0o644), 'can be read or written by other users'],
+    ['that is torn', (path: string): void => writeFileSync(path, '{"server"'), 'holds no login'],
+  ])('serves nobody from a file %s', async (_what, spoil, why) => {
+    const known = await started();
+    const workspace = await withLogin(known);
+    spoil(loginFile(workspace));
+    const { code, stderr } = await svc(workspace, ['run', '--task', 'x']);
+    expect(code).toBe(1);
+    expect(stderr).toContain(`error[E-RUN-242]: ${loginFile(workspace)} ${why}\n`);
+    expect(await svc(workspace, ['logout', 'server'])).toMatchObject({ code: 0 });
+  });
+});
+
+function dueOf(workspace: Workspace): number {
+  return (JSON.parse(readFileSync(loginFile(workspace), 'utf8')) as { tokens: { renew_at_ms: number } }).tokens
+    .renew_at_ms;
+}
+
+type Change = (known: ProtectedServer, other: AuthorizationServer) => void;
+
+const metadata =
+  (made: (known: ProtectedServer) => object): Change =>
+  (known) => {
+    known.issuer.rules.metadata = { ...made(known) };
+  };
+const resource =
+  (made: (known: ProtectedServer, other: AuthorizationServer) => object): Change =>
+  (known, other) => {
+    if (known.remote.ways.protection !== null)
+      known.remote.ways.protection = { ...known.remote.ways.protection, ...made(known, other) };
+  };
+const instead =
+  (path: string, answer: (response: ServerResponse, other: AuthorizationServer) => void): Change =>
+  (known, other) => {
+    known.issuer.rules.instead = (_request, response, asked) => {
+      if (asked === path) answer(response, other);
+      return asked === path;
+    };
+  };
+const wellKnown = '/.well-known/oauth-authorization-server';
+
+describe('svc login refuses', () => {
+  it.each<readonly [string, Change, string]>([
+    [
+      'an authorization server without PKCE',
+      metadata(() => ({ code_challenge_methods_supported: ['plain'] })),
+      'does not announce PKCE with S256',
+    ],
+    [
+      'one that does not say whether it has PKCE',
+      metadata(() => ({ code_challenge_methods_supported: undefined })),
+      'does not announce PKCE with S256',
+    ],
+    ['metadata of another issuer', metadata(() => ({ issuer: 'https://other.example' })), 'Issuer mismatch'],
+    [
+      'a door for people that is no address of the web',
+      metadata(() => ({ authorization_endpoint: 'ftp://a.example/x' })),
+      'ftp://a.example/x, which is no https address',
+    ],
+    [
+      'a server that says it is another',
+      resource(() => ({ metadata: { resource: 'https://other.example/mcp' } })),
+      'says that it is https://other.example/mcp',
+    ],
+    [
+      'a server that says it is more than it is',
+      resource(({ remote }) => ({ metadata: { resource: `${remote.url}/inner` } })),
+      'says that it is ',
+    ],
+    [
+      'a server that names nobody',
+      resource(() => ({ metadata: { authorization_servers: [] } })),
+      'names no authorization server',
+    ],
+    [
+      'a server whose metadata is elsewhere',
+      resource((_known, other) => ({ metadataUrl: `${other.issuer}/x` })),
+      'which is another origin',
+    ],
+    [
+      'http to another machine',
+      resource(() => ({ metadata: { authorization_servers: ['http://a.example'] } })),
+      'sends logins to http://a.example, which is no https address',
+    ],
+    [
+      'a user in an address',
+      resource(() => ({ metadata: { authorization_servers: ['https://u:p@a.example'] } })),
+      'with a user or password',
+    ],
+    [
+      'metadata that leads to another origin',
+      instead(
+        wellKnown,
+        (response, other) => void response.writeHead(302, { location: `${other.issuer}${wellKnown}` }).end(),
+      ),
+      'sends the client on to',
+    ],
+    [
+      'metadata that is too long',
+      instead(
+        wellKnown,
+        (response) =>
+          void response
+            .writeHead(200, { 'content-type': 'application/json' })
+            .end(`{"issuer":"${'x'.repeat(300_000)}"}`),
+      ),
+      'answers with more than 256 KiB',
+    ],
+    [
+      'metadata that is no JSON',
+      instead(wellKnown, (response) => void response.writeHead(200).end('<html>')),
+      'answered what no login comes of',
+    ],
+    [
+      'metadata that is not there',
+      instead(wellKnown, (response) => void response.writeHead(404).end()),
+      'has no metadata of an authorization server',
+    ],
+  ])('%s', async (_what, change, why) => {
+    const known = await started();
+    const other = await AuthorizationServer.start();
+    opened.push(other);
+    change(known, other);
+    const workspace = project();
+    const { code, stderr } = await svc(workspace, ['login', known.remote.url]);
+    expect(code).toBe(1);
+    expect(stderr).toContain('error[E-RUN-240]: ');
+    expect(stderr).toContain(why);
+    expect(other.paths).toEqual([]);
+    expect(known.issuer.authorized).toEqual([]);
+  });
+
+  it.each<readonly [string, Change, string]>([
+    [
+      'an answer of another issuer',
+      (known) => void (known.issuer.rules.iss = 'https://other.example'),
+      'Issuer mismatch in authorization response',
+    ],
+    [
+      'an answer without the issuer that was announced',
+      (known) => void (known.issuer.rules.iss = null),
+      'Issuer mismatch in authorization response',
+    ],
+    [
+      'a token endpoint that leads to another origin',
+      instead('/token', (response, other) => void response.writeHead(307, { location: `${other.issuer}/token` }).end()),
+      'sends the client on to',
+    ],
+    [
+      'a token of another type',
+      instead(
+        '/token',
+        (response) =>
+          void response
+            .writeHead(200, { 'content-type': 'application/json' })
+            .end('{"access_token":"a","token_type":"mac"}'),
+      ),
+      'gives a token of the type mac, and not Bearer',
+    ],
+    [
+      'a token with a line break',
+      instead(
+        '/token',
+        (response) =>
+          void response
+            .writeHead(200, { 'content-type': 'application/json' })
+            .end('{"access_token":"a\\nb","token_type":"Bearer"}'),
+      ),
+      'gives a token that no request can show',
+    ],
+  ])('%s, after the person said yes', async (_what, change, why) => {
+    const known = await started();
+    const other = await AuthorizationServer.start();
+    opened.push(other);
+    change(known, other);
+    const workspace = project();
+    const { code, stderr } = await loggedIn(workspace, known);
+    expect(code).toBe(1);
+    expect(stderr).toContain('error[E-RUN-240]: ');
+    expect(stderr).toContain(why);
+    expect(other.paths).toEqual([]);
+    expect(readdirSync(join(workspace.home, '.svc'))).not.toContain('logins');
+  });
+
+  it('what the person refuses', async () => {
+    const known = await started();
+    const process = new SvcProcess(project(), ['login', known.remote.url]);
+    const url = await known.asked(process);
+    const { redirect_uri: to = '', state = '' } = Object.fromEntries(new URL(url).searchParams);
+    const said = new URLSearchParams({
+      error: 'access_denied',
+      error_description: 'no\u001b[2J',
+      state,
+      iss: known.issuer.issuer,
+    });
+    await fetch(`${to}?${said.toString()}`);
+    const { code, stderr } = await process.ended;
+    expect(code).toBe(1);
+    expect(stderr).toMatch(/error\[E-RUN-240\]: \S+ refused the login: access_denied no/);
+    expect(stderr).not.toContain('\u001b');
+  });
+
+  it('a server that lets everybody in, and what is no server', async () => {
+    const { remote } = await started();
+    remote.ways.protection = null;
+    const workspace = project();
+    expect((await svc(workspace, ['login', remote.url])).stderr).toContain(`${remote.url} asks nobody to log in`);
+    expect((await svc(workspace, ['login', 'nobody'])).stderr).toContain('error[E-ART-008]');
+    expect((await svc(workspace, ['login', 'http://a.example/mcp'])).stderr).toContain('must be https');
+  });
+});
