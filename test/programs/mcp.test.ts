@@ -198,6 +198,30 @@ describe('the server of an artifact', () => {
     expect((await playSession(workspace)).stderr).toBe(warning);
   });
 
+  it('says at each start what artifacts[].tools names and no tool has', async () => {
+    const workspace = odd({ behaviour: oddBehaviour(['read_file', 'search_all', 'b']) });
+    const manifest = readFileSync(join(workspace.folder, 'svc.yaml'), 'utf8');
+    const chooses = (tools: string): void =>
+      workspace.write('svc.yaml', manifest.replace('./odd }', `./odd, tools: ${tools} }`));
+    const warned = 'warning[W-RUN-006]: the server of odd lists no tool';
+    chooses('[raed_file, "search_*"]');
+    for (const start of [1, 2]) {
+      const { stderr } = await playSession(workspace);
+      expect({ start, stderr }).toEqual({
+        start,
+        stderr: `${warned} raed_file, which artifacts[].tools chooses\nhint: did you mean read_file?\n`,
+      });
+    }
+    chooses('[raed_file, c, serch_all]');
+    expect((await playSession(workspace)).stderr).toBe(
+      `${warned} raed_file, c, serch_all, which artifacts[].tools chooses\nhint: did you mean read_file for raed_file, b for c, search_all for serch_all?\n`,
+    );
+    chooses('[nothing]');
+    expect((await playSession(workspace)).stderr).toBe(
+      `${warned} nothing, which artifacts[].tools chooses\nhint: it lists read_file, search_all, b\n`,
+    );
+  });
+
   it('causes ten sentences when it lists much that cannot be offered, and svc list has each', async () => {
     const names = Array.from({ length: 12 }, (_, index) => `t ${index}`);
     const task = { name: 'long', inputSchema: { type: 'object' }, execution: { taskSupport: 'required' } };

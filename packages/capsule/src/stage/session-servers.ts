@@ -6,7 +6,7 @@ import { systemClock } from '@svc/kit/system-clock.ts';
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import type { LogBudget } from '@svc/kit/log-budget.ts';
 import { version } from '@svc/kit/version.ts';
-import { checkListed, isChosen, type ListedTools, KeptLists } from '@svc/session/tools/mcp/listed-tools.ts';
+import { checkListed, type ListedTools, KeptLists } from '@svc/session/tools/mcp/listed-tools.ts';
 import type { PinnedTool } from '@svc/session/tools/mcp/pinned-tools.ts';
 import { createMcpTools } from '@svc/session/tools/mcp/mcp-tools.ts';
 import { ToolServer, type ToolServerSettings } from '@svc/session/tools/mcp/tool-server.ts';
@@ -75,11 +75,11 @@ export class SessionServers {
       if (this.#deps.stop.aborted) throw silent(name, 'had not answered when svc was asked to stop');
       throw silent(name, offered.kind === 'refused' ? `could not be started: ${offered.reason}` : offered.reason);
     }
-    const { tools, leftOut } = offered.value;
+    const { tools, leftOut, unmatched } = offered.value;
     if (kept === null && tools.length + leftOut.length > 0) this.#keep(key, offered.value);
-    if (leftOut.length > 0 || tools.length === 0) onWarning(partlyOffered(name, offered.value));
-    const missing = (chosen ?? []).filter((each) => !tools.some((tool) => isChosen(tool.name, [each])));
-    if (missing.length > 0 && leftOut.length === 0) onWarning(notListed(name, missing));
+    const isEmpty = tools.length === 0 && unmatched === undefined;
+    if (leftOut.length > 0 || isEmpty) onWarning(partlyOffered(name, offered.value));
+    if (unmatched !== undefined) onWarning(notListed(name, unmatched));
     return createMcpTools({ name, description, server, listed: tools });
   }
 
@@ -126,9 +126,10 @@ function silent(name: string, reason: string): Diagnostic {
   return new Diagnostic('E-RUN-036', message, hint === '' ? {} : { hint });
 }
 
-function notListed(name: string, missing: readonly string[]): Diagnostic {
-  const message = `the server of ${name} lists no tool ${missing.slice(0, maxSentences).join(', ')}`;
-  return new Diagnostic('W-RUN-006', message, { hint: `artifacts[].tools of ${name} names what it does not have` });
+function notListed(name: string, { names, hint }: NonNullable<ListedTools['unmatched']>): Diagnostic {
+  const rest = names.length - maxSentences;
+  const message = `the server of ${name} lists no tool ${names.slice(0, maxSentences).join(', ')}${rest > 0 ? ` and ${rest} more` : ''}, which artifacts[].tools chooses`;
+  return new Diagnostic('W-RUN-006', message, { hint });
 }
 
 const maxSentences = 10;

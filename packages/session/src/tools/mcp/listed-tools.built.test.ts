@@ -171,7 +171,11 @@ describe('what a server lists', () => {
 
   it('offers the tools that the manifest chooses, before any limit', async () => {
     const many = Array.from({ length: 300 }, (_, index) => tool(`t${index}`));
-    const { tools, leftOut: without } = await checkListed(many, still, ['t299', 't5', 'nope']);
+    const { tools, leftOut: without, unmatched } = await checkListed(many, still, ['t299', 't5', 'nope']);
+    expect(unmatched).toEqual({
+      names: ['nope'],
+      hint: 'it lists t0, t1, t2, t3, t4, t5, t6, t7, t8, t9 and 290 more',
+    });
     expect(tools.map(({ name }) => name)).toEqual(['t5', 't299']);
     expect(without).toEqual([]);
   });

@@ -7,6 +7,7 @@ import * as z from 'zod/mini';
 
 import { matchesText } from '@svc/artifacts/manifest/name-pattern.ts';
 import type { Clock } from '@svc/kit/clock.ts';
+import { closestName } from '@svc/kit/diagnostics/closest-name.ts';
 import { printable, quoted, shortened } from '@svc/kit/diagnostics/printable.ts';
 import { errorCode } from '@svc/kit/diagnostics/system-reason.ts';
 import { replaceFile } from '@svc/kit/files/replace-file.ts';
@@ -38,6 +39,13 @@ export interface ListedTools {
   readonly leftOut: readonly string[];
   /** Why it has no list, as a clause after its name. */
   readonly absent?: string;
+  /** What the manifest chooses and the server does not list, and a hint at what was meant; absent where it lists all that is chosen. */
+  readonly unmatched?: UnmatchedChoice | undefined;
+}
+
+interface UnmatchedChoice {
+  readonly names: readonly string[];
+  readonly hint: string;
 }
 
 const someSchema = z.pipe(
@@ -66,18 +74,35 @@ export async function checkListed(
   chosen: readonly string[] | null = null,
 ): Promise<ListedTools> {
   const check = new ListCheck(clock);
-  for (const tool of listed) if (chosen === null || isChosenTool(tool, chosen)) await check.take(tool);
-  return check.result();
+  for (const tool of listed) {
+    const name = nameOf(tool);
+    const isChosen = chosen?.some((pattern) => name !== null && matchesText(pattern, name)) ?? true;
+    if (isChosen) await check.take(tool);
+  }
+  return { ...check.result(), ...unmatchedOf(chosen ?? [], listed) };
 }
 
-function isChosenTool(tool: unknown, chosen: readonly string[]): boolean {
+function nameOf(tool: unknown): string | null {
   const name = isJsonObject(tool) ? tool['name'] : null;
-  return typeof name === 'string' && isChosen(name, chosen);
+  return typeof name === 'string' ? name : null;
 }
 
-/** Whether a tool of this name is one of those that a manifest chooses; `*` stands for any part of a name. */
-export function isChosen(name: string, chosen: readonly string[]): boolean {
-  return chosen.some((pattern) => matchesText(pattern, name));
+function unmatchedOf(chosen: readonly string[], listed: readonly unknown[]): Pick<ListedTools, 'unmatched'> {
+  const there = listed.map(nameOf).filter((name) => name !== null);
+  const names = chosen.filter((pattern) => !there.some((name) => matchesText(pattern, name)));
+  if (names.length === 0) return {};
+  const fit = there.filter((name) => fitName.test(name));
+  const meant = names.flatMap((name) => {
+    const near = closestName(name, fit);
+    return near === undefined ? [] : [names.length === 1 ? near : `${near} for ${name}`];
+  });
+  const hint = meant.length > 0 ? `did you mean ${shortList(meant)}?` : `it lists ${shortList(fit)}`;
+  return { unmatched: { names, hint: fit.length === 0 ? 'it lists none' : hint } };
+}
+
+function shortList(names: readonly string[]): string {
+  const rest = names.length - maxNames;
+  return `${names.slice(0, maxNames).join(', ')}${rest > 0 ? ` and ${rest} more` : ''}`;
 }
 
 class ListCheck {
@@ -161,8 +186,7 @@ export function changeOf(offered: ListedTools, live: ListedTools): string | null
 
 function part(what: string, names: readonly string[]): string | null {
   if (names.length === 0) return null;
-  const rest = names.length - maxNames;
-  return `${what}: ${names.slice(0, maxNames).join(', ')}${rest > 0 ? ` and ${rest} more` : ''}`;
+  return `${what}: ${shortList(names)}`;
 }
 
 const invisible = /[^\P{C}\n\t]/gu;
@@ -179,6 +203,7 @@ const keptShape = z.object({
     z.object({ name: z.string(), description: z.string(), inputSchema: z.record(z.string(), z.unknown()) }),
   ),
   leftOut: z.array(z.string()),
+  unmatched: z.optional(z.object({ names: z.array(z.string()), hint: z.string() })),
 });
 
 /** What the servers of artifacts listed when they were last asked, by the content of the artifact. Safe to delete. */
@@ -202,8 +227,8 @@ export class KeptLists {
   }
 
   /** `E-IO-001` when it cannot be written. */
-  async write(sha256: string, { tools, leftOut }: ListedTools): Promise<void> {
-    await replaceFile(this.#path(sha256), [Buffer.from(`${JSON.stringify({ tools, leftOut })}\n`)]);
+  async write(sha256: string, { tools, leftOut, unmatched }: ListedTools): Promise<void> {
+    await replaceFile(this.#path(sha256), [Buffer.from(`${JSON.stringify({ tools, leftOut, unmatched })}\n`)]);
   }
 
   async #kept(sha256: string): Promise<ListedTools | null> {
