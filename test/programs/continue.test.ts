@@ -106,14 +106,14 @@ describe('svc --continue "<text>"', () => {
     expect(refused.stderr).toMatch(/error\[E-RUN-202\]: the session ses_\w+ still runs[^]*svc send ses_\w+ --wait/);
   }, 120_000);
 
-  it('refuses a capsule whose manifest is not there, as that of a published one', async () => {
+  it('refuses a capsule whose manifest is not there', async () => {
     const workspace = capsule({ script: script(scripted('Kept.')) });
     expect(await svc(workspace, ['run', '--task', 'keep it'])).toMatchObject({ code: 0 });
     execFileSync('mv', ['svc.yaml', 'other.yaml'], { cwd: workspace.folder });
     const { code, stderr } = await svc(workspace, ['-p', '--continue', 'is it there?']);
     expect(code).toBe(1);
     expect(stderr).toMatch(/error\[E-RUN-200\]: ses_\w+ is a session of demo, and .\/svc.yaml is not here/);
-    expect(stderr).toContain('a session of a published capsule (svc run --capsule) cannot be gone on with');
+    expect(stderr).toContain('where its manifest is, svc chat --manifest <path> <session> goes on');
   }, 120_000);
 });
 

@@ -40,11 +40,14 @@ export interface CapsuleSource {
   readonly isOutside?: true;
   /** What the trust policy says to a published capsule. */
   readonly admission?: Admission;
+  /** The SHA-256 of the archive of a published capsule, in hex. */
+  readonly archive?: string;
 }
 
 /**
  * The manifest file that was named, or the published capsule, unpacked once by content below `.svc/capsules/` of the working
- * directory (docs/cli.md "svc run"). `E-REG-001` when no store has it, `E-ART-017` where something else lies there, and what the trust policy refuses (`admit`).
+ * directory (docs/cli.md "svc run"). `E-REG-001` when no store has it, `E-ART-017` where something else lies there, what the trust policy refuses (`admit`), and
+ * `E-RUN-203` for another archive than the one that is asked for.
  */
 export async function findCapsule(
   request: Pick<RunRequest, 'cwd' | 'manifestFile' | 'published' | 'adhoc' | 'workdir' | 'project'>,
@@ -74,8 +77,10 @@ export async function findCapsule(
   const { openStored } = await import('@svc/artifacts/store/open-stored.ts');
   const opened = await openStored(location.root, location.stored, places.platform);
   try {
+    const { sha256 } = opened.stored;
+    if (published.sha256 !== undefined && published.sha256 !== sha256) throw otherArchive(published, sha256);
     const admission = admissionOf(location, opened.stored);
-    const name = `${published.name}-${published.version}-${opened.stored.sha256.slice(0, 16)}`;
+    const name = `${published.name}-${published.version}-${sha256.slice(0, 16)}`;
     const directory = join(state, '.svc', 'capsules', name);
     await unpackOnce(opened.archive, directory);
     return {
@@ -86,11 +91,18 @@ export async function findCapsule(
       state,
       lockDirectory: directory,
       holdsLock: true,
+      archive: sha256,
       ...admission,
     };
   } finally {
     await opened.archive.file.close();
   }
+}
+
+function otherArchive({ name, version, sha256 }: NonNullable<RunRequest['published']>, found: string): Diagnostic {
+  return new Diagnostic('E-RUN-203', `${name}@${version} has other bytes here, with the hash ${found}, not ${sha256}`, {
+    hint: `find out who replaced them; svc run --capsule ${name} --capsule-version ${version} begins anew with those that are here`,
+  });
 }
 
 /** Nothing of a session is kept in the folder that it is given; what else is given lies elsewhere, and is kept beside the manifest. */

@@ -33,8 +33,8 @@ export interface RunRequest {
   readonly manifestFile: string;
   /** The content of the manifest, where svc has read and checked it already. */
   readonly manifestText?: string;
-  /** A capsule of the store instead of the manifest file (docs/cli.md "svc run"). */
-  readonly published: { readonly name: string; readonly version: string } | null;
+  /** A capsule of the store instead of the manifest file (docs/cli.md "svc run"); with a hash, only in the archive that has it. */
+  readonly published: { readonly name: string; readonly version: string; readonly sha256?: string } | null;
   /** A capsule without a file, of `svc "task"`; absent where there is a manifest. */
   readonly adhoc?: AdhocCapsule;
   /** The folder of `capabilities.project`, where the manifest does not name it. */

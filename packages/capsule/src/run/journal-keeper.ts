@@ -103,7 +103,7 @@ export class JournalKeeper {
   }
 
   *#open({ launch, sessionId: session, capture, tools, conversations, continues }: KeeperRequest): Steps<void> {
-    const { loaded, scope, artifacts, projectText } = launch;
+    const { loaded, scope, artifacts, projectText, source } = launch;
     const { manifest, systemPrompt, text } = loaded;
     const { name, version: capsuleVersion, inference, lifecycle } = manifest;
     const journal = this.#journal;
@@ -116,10 +116,10 @@ export class JournalKeeper {
       node: process.versions.node,
       capture,
       trusted: scope.containment.achieved !== 'advisory',
-      capsule: { name, version: capsuleVersion },
+      capsule: { name, version: capsuleVersion, ...(source.archive === undefined ? {} : { sha256: source.archive }) },
       ...(continues === undefined ? {} : { continues: continues.session }),
     });
-    const lock = readTextBeneath(launch.source.lockDirectory, 'svc.lock');
+    const lock = readTextBeneath(source.lockDirectory, 'svc.lock');
     journal.append({
       k: 'setup',
       manifest: yield* journal.body(text),

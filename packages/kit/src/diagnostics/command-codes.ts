@@ -115,7 +115,7 @@ export const commandCodes = {
   'E-RUN-200': {
     title: 'a session cannot be gone on with',
     explanation:
-      'svc --continue and svc chat <session> take the conversation of an ended session out of its journal. The message says what is missing there: its texts were not kept (trace.capture: meta, or a journal that was full), a text is damaged, or it is the session of another capsule. The session itself stays as it is.',
+      'svc --continue and svc chat <session> take the conversation of an ended session out of its journal. The message says what is missing there: its texts were not kept (trace.capture: meta, or a journal that was full), a text is damaged, it is the session of another capsule, or its published capsule is in no store and no registry any more. The session itself stays as it is.',
   },
   'E-RUN-201': {
     title: 'the folder of a session is not there any more',
@@ -126,5 +126,10 @@ export const commandCodes = {
     title: 'the last session still runs',
     explanation:
       'svc -p --continue starts another session with the conversation of the last one of the folder. That one has not ended: send it the message with svc send --wait, or join it with svc --continue on a terminal.',
+  },
+  'E-RUN-203': {
+    title: 'a published capsule has other bytes than those that the session ran',
+    explanation:
+      "The journal of a session of svc run --capsule has the hash of the archive. svc --continue and svc chat <session> go on with those bytes alone: a version that was replaced in a store or a registry may be somebody else's capsule. Find out who replaced it, or begin anew with svc run --capsule.",
   },
 } as const satisfies Record<string, CatalogueEntry>;

@@ -51,7 +51,7 @@ export const firstMinuteCodes = {
   'E-RUN-181': {
     title: 'the manifest in this folder is not trusted yet',
     explanation:
-      'svc "task" and svc chat take the svc.yaml of the current folder, which came with whatever was copied or cloned there. At first, and after each change of it or of the grants, hosts and variables that it comes to, they show what its capsule may do and ask on a terminal. Without a terminal, and with -p and --output, --trust says yes. A manifest that --manifest names, and svc run, are not asked about. ~/.svc/trusted-manifests.json keeps the answers.',
+      'svc "task" and svc chat take the svc.yaml of the current folder, which came with whatever was copied or cloned there. At first, and after each change of it or of the grants, hosts and variables that it comes to, they show what its capsule may do and ask on a terminal. Without a terminal, and with -p and --output, --trust says yes. So do svc --continue and svc chat <session> for a published capsule, and for a folder outside the current one that a record of a session names. A manifest that --manifest names, and svc run, are not asked about. ~/.svc/trusted-manifests.json keeps the answers.',
   },
   'W-RUN-182': {
     title: 'that a manifest is trusted is not remembered',

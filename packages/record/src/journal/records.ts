@@ -74,7 +74,8 @@ export const recordSchemas = {
     capture: z.enum(['content', 'meta']),
     /** False if commands ran as the user, and could have written here. */
     trusted: z.boolean(),
-    capsule: z.object({ name: z.string(), version: z.string() }),
+    /** The hash is that of the archive, of a published capsule. */
+    capsule: z.object({ name: z.string(), version: z.string(), sha256: sha256.optional() }),
     /** The session whose conversation this one goes on with. */
     continues: z.string().optional(),
   }),

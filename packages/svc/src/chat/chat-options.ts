@@ -2,6 +2,7 @@
 
 import type { Command } from 'commander';
 
+import type { ScopeRequest } from '@svc/capsule/launch/scope-of-launch.ts';
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import type { CommandContext } from '@svc/terminal/screen/command-context.ts';
 import { believedManifest, type ReadManifest, reachOfManifest } from '../run/first-minute/found-manifest.ts';
@@ -30,15 +31,15 @@ export interface ContinueOptions
   extends ChatOptions, Partial<Pick<TaskOptions, 'print' | 'output' | 'timeout' | 'maxTokens' | 'capture'>> {}
 
 /** The manifest that the command line means, once it is believed. `E-RUN-181` where it is not, also because nobody may be asked. */
-export async function manifestOf(
-  options: ChatOptions,
-  context: CommandContext,
-  mayAsk: boolean = true,
-): Promise<ReadManifest> {
+export async function manifestOf(options: ChatOptions, context: CommandContext): Promise<ReadManifest> {
   if (options.isNamed === true) return await reachOfManifest(options, context);
+  return await believedManifest(options, { context, mayAsk: true, scope: scopeOfChat(options, context) });
+}
+
+/** What the report of the grants of its capsule is about. */
+export function scopeOfChat(options: ChatOptions, context: CommandContext): ScopeRequest {
   const { containment: _, ...others } = options;
-  const scope = scopeRequest({ ...usualOptions, ...others }, context);
-  return await believedManifest(options, { context, mayAsk, scope });
+  return scopeRequest({ ...usualOptions, ...others }, context);
 }
 
 /** Refuses the options that are not named, apart with blanks. */

@@ -2,24 +2,25 @@
 
 import type { Command } from 'commander';
 
+import { spell } from '@svc/artifacts/store/artifact-ref.ts';
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import type { CommandContext } from '@svc/terminal/screen/command-context.ts';
 import { History } from '@svc/terminal/keyboard/history.ts';
 import { render } from '@svc/terminal/screen/render-failure.ts';
-import { joined, say, type Shown } from '@svc/terminal/screen/shown.ts';
+import { joined, say } from '@svc/terminal/screen/shown.ts';
 import { hasManifest, refuseFlags, taskCommand } from '../run/first-minute/task-command.ts';
 import { runCommand } from '../run/run-command.ts';
 import type { ChangedModel } from './change-model.ts';
-import { type ChatOptions, type ContinueOptions, manifestOf, noTerminal, refuseOthers } from './chat-options.ts';
-import {
-  endedSessionId,
-  heldToCapsule,
-  isTaskSession,
-  lastSessionOf,
-  openEndedSession,
-  withoutManifest,
-} from './ended-session.ts';
+import { type ChatOptions, type ContinueOptions, noTerminal, refuseOthers } from './chat-options.ts';
+import { endedSessionId, isTaskSession, lastSessionOf, openEndedSession } from './ended-session.ts';
 import { goOn } from './going-on.ts';
+import {
+  capsuleOfArchive,
+  capsuleOfManifest,
+  publishedCapsuleOf,
+  type SessionCapsule,
+  withoutManifest,
+} from './session-capsule.ts';
 
 interface Surroundings {
   readonly context: CommandContext;
@@ -33,30 +34,35 @@ export async function chatAgain(
   { context, usage, message, isShown }: Surroundings & { readonly message: string | null; readonly isShown: boolean },
 ): Promise<number | ChangedModel> {
   if (!process.stdin.isTTY || !context.stdout.isTerminal) throw noTerminal();
-  const { notes, needsProject } = await heldToManifest(id, options, { context, usage, mayAsk: true });
+  const capsule = await capsuleOfSession(id, options, { context, usage });
   const { history, warning } = History.open(context.home, { isKept: options.history });
   if (warning !== null) context.stderr.write(render([warning], context));
-  const ended = await openEndedSession(id, { ...options, needsProject }, context);
+  const ended = await openEndedSession(id, { ...options, ...capsule }, context);
+  await capsule?.believed(ended.folder, true);
   const isTask = isTaskSession(context, options.manifest, id);
   const told = isShown ? { ...ended, transcript: [] } : ended;
-  return await goOn(told, { context, history, notes: joined([ended.notes, notes]), message, isTask });
+  return await goOn(told, { context, history, notes: joined([ended.notes, capsule?.notes ?? say``]), message, isTask });
 }
 
-/** What only a session of a manifest may be given, and what its manifest has to be by now. */
-async function heldToManifest(
+/** What the session is started of; null for one without a manifest, which may not be given what is for the others. */
+async function capsuleOfSession(
   id: string,
   options: ChatOptions,
-  { context, usage, mayAsk }: Surroundings & { readonly mayAsk: boolean },
-): Promise<{ readonly notes: Shown; readonly needsProject: boolean }> {
+  { context, usage }: Surroundings,
+): Promise<SessionCapsule | null> {
   if (isTaskSession(context, options.manifest, id)) {
     if (options.workdir !== undefined || options.trust !== undefined || options.project !== undefined)
       usage('--workdir, --project and --trust go with a manifest: that was a session without one');
-    return { notes: say``, needsProject: false };
+    return null;
+  }
+  const published = options.isNamed === true ? null : await publishedCapsuleOf(id, options, context);
+  if (published !== null) {
+    refuseFlags({ ...options, manifest: `the manifest of ${spell(published)}` }, usage);
+    return await capsuleOfArchive(published, options, context);
   }
   if (!hasManifest(options, context)) throw await withoutManifest(id, options, context);
   refuseFlags(options, usage);
-  const now = await manifestOf(options, context, mayAsk);
-  return { notes: await heldToCapsule(id, options, { now, context }), needsProject: now.needsProject };
+  return await capsuleOfManifest(id, options, context);
 }
 
 const ofAnswers =
@@ -78,9 +84,10 @@ export async function answerOn(
     throw new Diagnostic('E-RUN-202', `the session ${last} still runs: it takes messages itself`, {
       hint: `svc send ${last} --wait "<text>" gives it one and writes the answer`,
     });
-  const { notes, needsProject } = await heldToManifest(id, options, { context, usage, mayAsk: false });
-  const ended = await openEndedSession(id, { ...options, needsProject }, context);
-  context.stderr.write(joined([ended.notes, notes]));
+  const capsule = await capsuleOfSession(id, options, { context, usage });
+  const ended = await openEndedSession(id, { ...options, ...capsule }, context);
+  await capsule?.believed(ended.folder, false);
+  context.stderr.write(joined([ended.notes, capsule?.notes ?? say``]));
   const { output, timeout, maxTokens, capture, plain, print } = options;
   const [first = '', ...rest] = await ended.args();
   const [made, args] = first === 'run' ? [runCommand, rest] : [taskCommand, first === '' ? [] : [first, ...rest]];

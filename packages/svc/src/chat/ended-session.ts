@@ -5,7 +5,7 @@ import { dirname, join } from 'node:path';
 
 import { askedList } from '@svc/artifacts/grants/list-grants.ts';
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
-import { realPath } from '@svc/kit/files/resolve-beneath.ts';
+import { isBeneath, realPath } from '@svc/kit/files/resolve-beneath.ts';
 import { unlessRefused } from '@svc/kit/files/unless-refused.ts';
 import { damaged } from '@svc/record/journal/journal-reader.ts';
 import { parsed } from '@svc/record/journal/recorded-json.ts';
@@ -38,9 +38,18 @@ export interface GoingOnOptions extends TaskFlags {
   readonly project?: string;
   /** Whether the folder of the session has to be named. */
   readonly needsProject?: boolean;
+  /** The capsule in place of that of the manifest. */
+  readonly published?: PublishedCapsule | null;
   readonly containment?: string;
   readonly envFile: boolean;
   readonly offline?: boolean;
+}
+
+/** A capsule of a store, in the one archive that is meant. */
+export interface PublishedCapsule {
+  readonly name: string;
+  readonly version: string;
+  readonly sha256: string;
 }
 
 /** A session that has ended, with all that the one that goes on with it needs. */
@@ -52,6 +61,8 @@ export interface EndedSession {
   readonly args: () => Promise<readonly string[]>;
   /** Where that is run. */
   readonly cwd: string;
+  /** The folder that its record alone names, outside of the workspace and of the current folder; null without one. */
+  readonly folder: string | null;
   /** The rows of its transcript, laid out for standard output. */
   readonly transcript: readonly string[];
   /** What a person has to know of it. */
@@ -188,7 +199,7 @@ function withoutTexts(id: string): Diagnostic {
   });
 }
 
-type Start = Pick<EndedSession, 'args' | 'cwd' | 'notes'>;
+type Start = Pick<EndedSession, 'args' | 'cwd' | 'folder' | 'notes'>;
 
 interface RecordedGrants {
   readonly containment?: { readonly declared?: unknown };
@@ -209,7 +220,8 @@ function grantsIn({ reader, setup, open }: OpenJournal): RecordedGrants {
   return { project_folder: { path, is_workdir: isWorkdir } };
 }
 
-function manifestIn({ reader, setup }: OpenJournal): string | null {
+/** The text of the manifest of a session; null where it is not kept. */
+export function manifestIn({ reader, setup }: OpenJournal): string | null {
   const body = setup === null ? null : reader.body(setup.manifest);
   return body?.kind === 'text' ? body.text : null;
 }
@@ -232,6 +244,7 @@ function taskStart(journal: OpenJournal, options: GoingOnOptions): Start {
       return [...taskFlagsAsGiven({ ...before, ...typed }), ...commonArguments(options, grants)];
     },
     cwd: path,
+    folder: null,
     notes: joined([
       open.trusted ? say`` : say`- what you had granted is not taken from there: read only, unless flags say more\n`,
       mcp === undefined && text !== null && namesServers(text)
@@ -296,15 +309,15 @@ function capsuleStart(journal: OpenJournal, options: GoingOnOptions, { folder, c
   const { path, is_workdir: isWorkdir, keeps_git: keepsGit } = grants.project_folder ?? {};
   if (isWorkdir !== true && typeof path === 'string') return folderStart(session, path, { options, grants, context });
   const named = typeof path === 'string' ? path : null;
-  const workdir = options.workdir ?? named ?? join(realPath(dirname(dirname(folder))), 'workdir', session);
+  const root = realPath(dirname(dirname(folder)));
+  const workdir = options.workdir ?? named ?? join(root, 'workdir', session);
   if (options.workdir === undefined) holdToPlace(session, workdir);
   const writesGit =
     options.writeGit === true || (named !== null && options.workdir === undefined && keepsGit === false);
   return {
     args: async () => [
       'run',
-      '--manifest',
-      options.manifest,
+      ...capsuleArguments(options),
       '--workdir',
       workdir,
       ...(writesGit ? ['--write-git'] : []),
@@ -312,8 +325,20 @@ function capsuleStart(journal: OpenJournal, options: GoingOnOptions, { folder, c
       ...commonArguments(options, grants),
     ],
     cwd: context.cwd,
+    folder: options.workdir !== undefined || isBeneath(root, workdir) ? null : foreign(workdir, context),
     notes: say``,
   };
+}
+
+function capsuleArguments({ published = null, manifest }: GoingOnOptions): readonly string[] {
+  if (published === null) return ['--manifest', manifest];
+  const { name, version, sha256 } = published;
+  return ['--capsule', name, '--capsule-version', version, '--capsule-sha256', sha256];
+}
+
+/** A record that came with a folder could name any other one. */
+function foreign(path: string, { cwd }: CommandContext): string | null {
+  return isBeneath(realPath(cwd), path) ? null : path;
 }
 
 /** A capsule that is granted a folder has nothing else that stays. */
@@ -327,15 +352,17 @@ function folderStart(
   }: { readonly options: GoingOnOptions; readonly grants: RecordedGrants; readonly context: CommandContext },
 ): Start {
   if (options.project === undefined) holdToPlace(session, path);
+  const takesPath = options.project === undefined && options.needsProject === true;
+  const project = takesPath ? path : options.project;
   const args = [
     'run',
-    '--manifest',
-    options.manifest,
-    ...(options.project !== undefined || options.needsProject === true ? ['--project', options.project ?? path] : []),
+    ...capsuleArguments(options),
+    ...(project === undefined ? [] : ['--project', project]),
     ...(options.envFile ? [] : ['--no-env-file']),
     ...commonArguments(options, grants),
   ];
-  return { args: async () => args, cwd: context.cwd, notes: say`` };
+  const folder = takesPath ? foreign(path, context) : null;
+  return { args: async () => args, cwd: context.cwd, folder, notes: say`` };
 }
 
 /** The class is never less than what was asked for before. */
@@ -354,46 +381,5 @@ function holdToPlace(session: string, path: string): void {
 function folderGone(session: string, why: string): Diagnostic {
   return new Diagnostic('E-RUN-201', `the folder of the session ${session} cannot be found: ${why}`, {
     hint: 'move it back, or begin anew where it is now; svc trace show says what was done',
-  });
-}
-
-const publishedHint = 'a session of a published capsule (svc run --capsule) cannot be gone on with';
-
-/** `E-RUN-200`, for a session of a capsule where there is no manifest. */
-export async function withoutManifest(
-  id: string,
-  options: GoingOnOptions,
-  context: CommandContext,
-): Promise<Diagnostic> {
-  return await withJournal(context, id, options, ({ open }) => {
-    const message = `${id} is a session of ${open.capsule.name}, and ${options.manifest} is not here`;
-    return new Diagnostic('E-RUN-200', message, {
-      hint: `where its manifest is, svc chat --manifest <path> <session> goes on; ${publishedHint}`,
-    });
-  });
-}
-
-/** Whether the manifest that stands there now is one of the same capsule, and what to say where it has changed. `E-RUN-200` for another one. */
-export async function heldToCapsule(
-  id: string,
-  options: GoingOnOptions,
-  {
-    now,
-    context,
-  }: { readonly now: { readonly name: string; readonly text: string }; readonly context: CommandContext },
-): Promise<Shown> {
-  return await withJournal(context, id, options, (journal) => {
-    const { name } = journal.open.capsule;
-    if (name !== now.name)
-      throw new Diagnostic(
-        'E-RUN-200',
-        `${id} is a session of ${name}, and ${options.manifest} is that of ${now.name}`,
-        {
-          hint: `name the manifest of the session: svc chat --manifest <path> <session>; ${publishedHint}`,
-        },
-      );
-    const before = manifestIn(journal);
-    const isSame = before === null || before === now.text || before.includes('[secret]');
-    return isSame ? say`` : say`- ${options.manifest} has changed since: what it grants now holds\n`;
   });
 }

@@ -5,6 +5,7 @@ import { Command, InvalidArgumentError, Option } from 'commander';
 import { captureLevels } from '@svc/artifacts/manifest/capture-levels.ts';
 import type { NamedProject } from '@svc/capsule/launch/running-capsule.ts';
 import type { ScopeRequest } from '@svc/capsule/launch/scope-of-launch.ts';
+import { sha256Shape } from '@svc/kit/sha256.ts';
 import { containmentClasses } from '@svc/protocol/containment-class.ts';
 import { isSessionId, type SessionId } from '@svc/protocol/ids.ts';
 import type { CommandContext } from '@svc/terminal/screen/command-context.ts';
@@ -63,6 +64,7 @@ export function runCommand(context: CommandContext): Command {
     .addOption(new Option('--session-id <id>', 'the id of the session').argParser(aSessionId).hideHelp())
     .addOption(new Option('--continues <id>', 'the session to go on with').argParser(aSessionId).hideHelp())
     .addOption(new Option('--capture-ceiling <level>', 'the most that is recorded').choices(captureLevels).hideHelp())
+    .addOption(new Option('--capsule-sha256 <hash>', 'the hash of that capsule').argParser(aSha256).hideHelp())
     .addOption(new Option('--for-chat', 'stay up for a conversation').hideHelp())
     .addOption(new Option('--stop-within <ms>', 'the time a stop may take').argParser(aWholeNumber).hideHelp())
     .action(async (options: RunOptions, command: Command) => {
@@ -114,6 +116,11 @@ function aProject(value: string): NamedProject {
   const { projectOfParent } = asProjectOfParent(value) ?? {};
   if (projectOfParent === undefined) throw new InvalidArgumentError('it must be what a parent capsule writes');
   return projectOfParent;
+}
+
+function aSha256(value: string): string {
+  if (!sha256Shape.test(value)) throw new InvalidArgumentError('it must be a SHA-256 in hex');
+  return value;
 }
 
 function aSessionId(value: string): SessionId {

@@ -18,6 +18,8 @@ export interface RunOptions extends ScriptOptions {
   readonly projectOfParent?: NamedProject;
   readonly writeGit?: boolean;
   readonly capsuleVersion?: string;
+  /** The only archive of that capsule that may be run. */
+  readonly capsuleSha256?: string;
   readonly bind: string;
   readonly envFile: boolean;
   readonly offline?: boolean;

@@ -39,10 +39,7 @@ export type UsageError = (problem: string) => never;
 export function scopeRequest(options: RunOptions, { cwd, home, env }: CommandContext): ScopeRequest {
   return {
     manifestFile: options.manifest,
-    published:
-      options.capsule === undefined || options.capsuleVersion === undefined
-        ? null
-        : parseArtifactRef(`${options.capsule}@${options.capsuleVersion}`),
+    published: publishedOf(options),
     readEnvFile: options.envFile,
     floor: options.containment,
     workdir: options.workdir === undefined ? null : resolve(cwd, options.workdir),
@@ -53,6 +50,11 @@ export function scopeRequest(options: RunOptions, { cwd, home, env }: CommandCon
     env,
     telemetryEnv: env,
   };
+}
+
+function publishedOf({ capsule, capsuleVersion, capsuleSha256: sha256 }: RunOptions): ScopeRequest['published'] {
+  if (capsule === undefined || capsuleVersion === undefined) return null;
+  return { ...parseArtifactRef(`${capsule}@${capsuleVersion}`), ...(sha256 === undefined ? {} : { sha256 }) };
 }
 
 function projectOf({ project, projectOfParent }: RunOptions, cwd: string): Pick<ScopeRequest, 'project'> {

@@ -12,6 +12,7 @@ import { hostFacts } from '@svc/capsule/launch/launch-host.ts';
 import { loadManifest } from '@svc/capsule/launch/read-manifest.ts';
 import type { ScopeRequest } from '@svc/capsule/launch/scope-of-launch.ts';
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
+import { printable } from '@svc/kit/diagnostics/printable.ts';
 import { ioFault } from '@svc/kit/files/io-fault.ts';
 import { findPackageRoot } from '@svc/kit/files/package-root.ts';
 import { decodeText, unreadableFile } from '@svc/kit/files/read-text.ts';
@@ -55,24 +56,50 @@ export interface ReadManifest {
  * this path, now or before. `E-RUN-180` for one of another user; `E-RUN-181` where the answer is no, or nobody can be asked.
  */
 export async function believedManifest(options: FoundOptions, asker: Asker): Promise<ReadManifest> {
-  const { context } = asker;
-  const path = resolve(context.cwd, options.manifest);
-  const read = await reachOfManifest(options, context, ownText(path, options.manifest, context));
-  const entry = `${sha256Hex(JSON.stringify([read.text, read.reach, read.grants]))} ${realpathSync(path)}`;
-  const known = new RememberedList(context.home, 'trusted-manifests');
-  if (isKnown(known, entry)) return read;
-  if (options.trust !== true) await ask(read, options.manifest, asker);
-  await remember(known, entry, context);
+  const { read, place } = await foundManifest(options, asker.context);
+  await believe(read, { label: options.manifest, place, trust: options.trust }, asker);
   return read;
 }
 
-/** Reads a manifest that somebody has named, or the text of one. Throws what refuses it. */
+/** The manifest that nobody has named, before anybody believes it, and its real path. `E-RUN-180` for one of another user. */
+export async function foundManifest(
+  options: FoundOptions,
+  context: CommandContext,
+): Promise<{ readonly read: ReadManifest; readonly place: string }> {
+  const path = resolve(context.cwd, options.manifest);
+  const read = await reachOfManifest(options, context, { text: ownText(path, options.manifest, context) });
+  return { read, place: realpathSync(path) };
+}
+
+/** What is believed beside the content of a manifest. */
+export interface Belief {
+  /** What people call the capsule. */
+  readonly label: string;
+  /** What stands for its place, in the list of what was believed. */
+  readonly place: string;
+  /** The folder in which it works, where a record names it and no person. */
+  readonly folder?: string | null;
+  readonly trust: boolean | undefined;
+}
+
+/** Returns once the user has said yes to the capsule, at this place and with this folder. `E-RUN-181` where the answer is no, or nobody can be asked. */
+export async function believe(read: ReadManifest, belief: Belief, asker: Asker): Promise<void> {
+  const { folder = null, place, trust = false } = belief;
+  const content = [read.text, read.reach, read.grants, ...(folder === null ? [] : [folder])];
+  const entry = `${sha256Hex(JSON.stringify(content))} ${place}`;
+  const known = new RememberedList(asker.context.home, 'trusted-manifests');
+  if (isKnown(known, entry)) return;
+  if (!trust) await ask(read, belief, asker);
+  await remember(known, entry, asker.context);
+}
+
+/** Reads a manifest that somebody has named, or the text of one. Its `.env` lies in `root`, which is its folder when absent. Throws what refuses it. */
 export async function reachOfManifest(
   { manifest, envFile }: FoundOptions,
   { cwd, home, env, build }: CommandContext,
-  given?: string,
+  { text: given, root = dirname(resolve(cwd, manifest)) }: { readonly text?: string; readonly root?: string } = {},
 ): Promise<ReadManifest> {
-  const variables = loadEnvironment({ directory: dirname(resolve(cwd, manifest)), process: env, useFile: envFile });
+  const variables = loadEnvironment({ directory: root, process: env, useFile: envFile });
   const { cacheDirectory: directory, uid } = hostFacts({
     home,
     packageRoot: findPackageRoot(import.meta.filename),
@@ -170,27 +197,39 @@ async function remember(known: RememberedList, entry: string, context: CommandCo
   }
 }
 
-async function ask({ text, reach }: ReadManifest, manifest: string, { context, mayAsk, scope }: Asker): Promise<void> {
+async function ask({ text, reach }: ReadManifest, belief: Belief, { context, mayAsk, scope }: Asker): Promise<void> {
+  const { label, folder = null } = belief;
   const isAnswered = mayAsk && canAsk(context);
   if (isAnswered) {
-    context.stderr.write(await shownGrants(reach, manifest, { ...scope, manifestText: text }));
+    context.stderr.write(await shownGrants(reach, belief, { ...scope, manifestText: text }));
     if (await askYes(context, say`run it with these grants, now and later, until it changes? [y/N] `)) return;
   }
   const why = isAnswered ? 'and it was not trusted' : 'and nobody was asked';
-  throw new Diagnostic('E-RUN-181', `${manifest} as it is has not been trusted by this user before, ${why}`, {
-    hint: `svc run --explain-scope shows what its capsule may do; with --trust the same command runs it`,
+  const where = folder === null ? '' : ` for ${JSON.stringify(folder)}`;
+  throw new Diagnostic('E-RUN-181', `${label} as it is has not been trusted by this user before${where}, ${why}`, {
+    hint: `svc run ${namedIn(scope)}--explain-scope shows what its capsule may do; with --trust the same command runs it`,
   });
 }
 
-async function shownGrants(reach: CapsuleReach, manifest: string, request: ScopeRequest): Promise<Shown> {
+/** The options by which `svc run` means the same capsule, where there are any. */
+function namedIn({ published }: ScopeRequest): string {
+  return published === null ? '' : `--capsule ${published.name} --capsule-version ${published.version} `;
+}
+
+async function shownGrants(
+  reach: CapsuleReach,
+  { label, folder = null }: Belief,
+  request: ScopeRequest,
+): Promise<Shown> {
   const { explainScope, renderGrants } = await import('../scope-report.ts');
   const { scope, redact } = await explainScope(request);
   const rows = [
+    ...(folder === null ? [] : [`  folder:     ${printable(folder)}\n`]),
     `  hosts:      ${reach.hosts.join(', ') || '(none)'}\n`,
     `  variables:  ${reach.variables.join(', ') || '(none)'}\n`,
   ];
   return joined([
-    exactLine`${manifest} as it is has not been trusted by you before. Its capsule gets\n`,
+    exactLine`${label} as it is has not been trusted by you before. Its capsule gets\n`,
     sayLines(redact(`${rows.join('')}\n${renderGrants(scope)}\n`)),
   ]);
 }
