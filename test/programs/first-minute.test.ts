@@ -310,10 +310,10 @@ describe('svc "task" in a folder without a manifest', () => {
       `error: option '--net <hosts>' argument 'http://a/b' is invalid. "http://a/b" has a path`,
     ],
     [['--env', 'A-B'], `error: option '--env <names>' argument 'A-B' is invalid. "A-B" is no such name`],
-    [['--mcp', 'x "y'], `error: option '--mcp <command>' argument 'x "y' is invalid. a " is not closed`],
+    [['--mcp', 'x "y'], `error: option '--mcp <server>' argument 'x "y' is invalid. a " is not closed`],
     [
       ['--mcp', './x'],
-      `error: option '--mcp <command>' argument './x' is invalid. "./x" is not the bare name of a program`,
+      `error: option '--mcp <server>' argument './x' is invalid. "./x" is not the bare name of a program`,
     ],
     [['--workdir', 'x'], 'error: --workdir goes with a manifest: ./svc.yaml is not here'],
     [['--replay'], 'error: --replay goes with a manifest: ./svc.yaml is not here'],

@@ -13,12 +13,18 @@ const hosts = {
 
 const component = 'inference: { driver: { artifact: svc-driver-script } }\n';
 
-function warning(manifest: string, implementations: readonly ('wasm' | 'native' | 'mcp')[], host: keyof typeof hosts) {
+function warning(
+  manifest: string,
+  implementations: readonly ('wasm' | 'native' | 'mcp' | 'web')[],
+  host: keyof typeof hosts,
+) {
   const text = `name: demo\nversion: 1.0.0\n${manifest}`;
   const loaded = loadCapsuleManifest({ file: '/project/svc.yaml', text, env: {} });
-  const artifacts = implementations.map((implementation) => ({
-    manifest: { name: 'tool', version: '1.0.0', runtime: 'tool', implementation } as never,
-  }));
+  const artifacts = implementations.map((kind) => {
+    const implementation =
+      kind === 'web' ? { implementation: 'mcp', url: 'https://a.example/mcp' } : { implementation: kind };
+    return { manifest: { name: 'tool', version: '1.0.0', runtime: 'tool', ...implementation } as never };
+  });
   return weakPrograms(loaded, artifacts, hosts[host])?.message ?? null;
 }
 
@@ -39,6 +45,7 @@ describe('programs of a capsule', () => {
 
   it('cause no warning when a capsule has none', () => {
     expect(warning(component, ['wasm'], 'none')).toBe(null);
+    expect(warning(component, ['web'], 'none')).toBe(null);
   });
 });
 

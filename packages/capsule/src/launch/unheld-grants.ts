@@ -5,7 +5,7 @@ import type { Containment } from '@svc/sandbox/containment.ts';
 import type { LoadedManifest } from '@svc/artifacts/manifest/loaded-manifest.ts';
 import { renderKeyPath, type KeyPath } from '@svc/artifacts/manifest/key-path.ts';
 import type { InstalledArtifact } from '@svc/artifacts/store/installed-artifact.ts';
-import type { CapsuleManifest } from '@svc/artifacts/manifest/schema.ts';
+import type { ArtifactManifest, CapsuleManifest } from '@svc/artifacts/manifest/schema.ts';
 import type { HeldLimit } from '@svc/protocol/held-limit.ts';
 
 /**
@@ -20,7 +20,7 @@ export function weakPrograms(
 ): Diagnostic | null {
   if (achieved !== 'advisory') return null;
   const commands = manifest.capabilities.shell?.allow.length ?? 0;
-  const programs = artifacts.filter(({ manifest: { implementation } }) => implementation !== 'wasm').length;
+  const programs = artifacts.filter(({ manifest }) => isProgram(manifest)).length;
   const kinds = [
     ...(commands === 0 ? [] : ['commands']),
     ...(programs === 0 ? [] : ['native tools']),
@@ -30,6 +30,11 @@ export function weakPrograms(
   const why = reason === null ? '' : `: ${reason}`;
   const message = `class advisory (${mechanism}) for ${kinds.join(' and ')}, which keeps no file of this user from them${why}`;
   return new Diagnostic('W-RUN-059', message);
+}
+
+/** Whether an artifact is a program of this machine: svc itself asks a server on the web. */
+export function isProgram({ implementation, url }: ArtifactManifest): boolean {
+  return implementation !== 'wasm' && url === undefined;
 }
 
 /**

@@ -6,6 +6,7 @@ import type { LoadedManifest } from '@svc/artifacts/manifest/loaded-manifest.ts'
 import type { InstalledArtifact } from '@svc/artifacts/store/installed-artifact.ts';
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import type { ContainmentClass } from '@svc/protocol/containment-class.ts';
+import { isProgram } from './unheld-grants.ts';
 import { formatDestination, isCovered, type NetworkDestination } from '@svc/kit/net/network-destination.ts';
 
 type BoundGrants = Pick<EffectiveGrants, 'bindings' | 'networkAllow' | 'shellAllow' | 'processDriver'>;
@@ -32,9 +33,7 @@ export function unheldTools(
   achieved: ContainmentClass,
 ): readonly Diagnostic[] {
   if (achieved === 'sealed') return [];
-  const programs = artifacts.filter(
-    ({ entry, manifest }) => entry.runtime === 'tool' && manifest.implementation !== 'wasm',
-  );
+  const programs = artifacts.filter(({ entry, manifest }) => entry.runtime === 'tool' && isProgram(manifest));
   return programs.flatMap(({ entry: { name } }) => {
     const own = grants.artifacts.find((each) => each.name === name);
     return refusals(`the program of ${name}`, own?.networkAllow ?? [], grants, locate);

@@ -13,7 +13,7 @@ import { canonicalJson, type PinnedTool, pinChange, pinnedTools } from '@svc/ses
 import { say } from '@svc/terminal/screen/shown.ts';
 import { hasLogin, useLogin } from '../command/own-login.ts';
 import { type AskedServer, askServer, sourceOf } from '../command/remote-source.ts';
-import { freeName } from '../run/first-minute/named-servers.ts';
+import { nameOfHost } from '../run/first-minute/named-servers.ts';
 import type { OpenedProject, PlannedChange } from './opened-project.ts';
 import { carryOut } from './project-change.ts';
 
@@ -48,7 +48,7 @@ async function planAdd(from: string, authEnv: string | null, opened: OpenedProje
   const commands = loaded.manifest.capabilities.shell?.allow ?? [];
   const taken = new Set([...listed.map((entry) => entry.name), ...commands, ...runtimeTools]);
   const url = remoteServerOf(from);
-  const name = nameOf(url?.hostname ?? '', taken);
+  const name = nameOfHost(url?.hostname ?? '', taken);
   const isLoggedIn = authEnv === null && url !== null && hasLogin(url.href, opened.choice.home);
   const auth = authEnv === null ? (isLoggedIn ? ofLogin : undefined) : `\${${authEnv}}`;
   const asked = await askServer(from, { ...askingOf(opened), name, auth, isNamedHere: true }, opened.choice);
@@ -104,20 +104,6 @@ function planned({ name, from, auth, before, asked, edit }: Planned): PlannedCha
     expectedEdit: edit,
     edit: () => edit,
   };
-}
-
-/** A name made of the labels of a host that distinguish it from others: `docs` of `docs.example`. */
-function nameOf(hostname: string, taken: ReadonlySet<string>): string {
-  const labels = /[a-z]/i.test(hostname) && !hostname.includes(':') ? hostname.toLowerCase().split('.') : [];
-  const telling = labels
-    .slice(0, Math.max(1, labels.length - 1))
-    .filter((label) => !/^(?:mcp|www|api|localhost)$/.test(label));
-  const plain = telling
-    .join('-')
-    .replaceAll(/[^a-z0-9-]+/g, '-')
-    .replaceAll(/^-+|-+$/g, '')
-    .slice(0, 40);
-  return freeName(plain, taken);
 }
 
 /** The tools of a version that is on this machine; null where it is not. */

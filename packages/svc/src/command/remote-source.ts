@@ -37,7 +37,7 @@ interface AskedFor extends AskingServer {
 export async function askServer(
   from: string,
   { auth, manifestDir, networkAllow, name, isNamedHere = false }: AskedFor,
-  { env: process, home, signal }: RegistryChoice,
+  { env: process, home, signal }: Pick<RegistryChoice, 'env' | 'home' | 'signal'>,
 ): Promise<AskedServer> {
   const url = remoteServerOf(from);
   if (url === null) throw new Error('the place of an artifact was not checked');

@@ -49,8 +49,8 @@ export function capsuleOfSession(
   const path = pathOf(folderOf(sessions, id), directory);
   const comment = [
     `Made of the session ${id}, a task without a manifest.`,
-    ...(manifest.artifacts.some(({ runs = [] }) => runs.length > 0)
-      ? ['Its MCP servers do not come along: svc add "mcp:<command>" adds one.']
+    ...(manifest.artifacts.some(({ runs = [], from = '' }) => runs.length > 0 || from.startsWith('mcp+'))
+      ? ['Its MCP servers do not come along: svc add "mcp:<command>" or svc add mcp+https://… adds one.']
       : []),
     ...(manifest.capabilities.project === undefined
       ? ['Put here what the capsule is to work on, or name a directory: svc run --workdir <dir> --task "<task>"']

@@ -87,7 +87,12 @@ export function capsuleText(
   return `${lines.join('\n')}\n`;
 }
 
-function serverEntry({ name, source, runs, variables }: NamedServer): string {
+function serverEntry(server: NamedServer): string {
+  if ('from' in server) {
+    const auth = server.auth === null ? '' : `, auth: ${json(server.auth)}`;
+    return `  - { name: ${server.name}, version: ${server.version}, from: ${json(server.from)}${auth} }`;
+  }
+  const { name, source, runs, variables } = server;
   const set = variables.map((variable) => `${variable}: ${json(`\${${variable}}`)}`).join(', ');
   const env = set === '' ? '' : `, env: { ${set} }`;
   return `  - { name: ${name}, version: 1.0.0, source: ${json(source)}, runs: ${list(runs)}${env} }`;

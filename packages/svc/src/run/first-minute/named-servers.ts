@@ -3,6 +3,7 @@
 import { basename, join } from 'node:path';
 
 import { commandName } from '@svc/artifacts/manifest/name-schemas.ts';
+import { endpointFault } from '@svc/kit/net/endpoint.ts';
 import { packageCommand } from '@svc/capsule/launch/package-runner.ts';
 import { quoted } from '@svc/kit/diagnostics/printable.ts';
 import { makeDirectories } from '@svc/kit/files/make-directories.ts';
@@ -11,7 +12,18 @@ import { sha256Hex } from '@svc/kit/sha256.ts';
 import { splitWords } from '@svc/sandbox/split-words.ts';
 
 /** A server as the manifest of a task names it. */
-export interface NamedServer {
+export type NamedServer = LaunchedServer | WebServer;
+
+/** A server on the web. */
+export interface WebServer {
+  readonly name: string;
+  readonly version: string;
+  readonly from: string;
+  /** What it is shown, as `auth` of an entry has it; null where it is shown nothing. */
+  readonly auth: string | null;
+}
+
+interface LaunchedServer {
   readonly name: string;
   /** The folder of its manifest. */
   readonly source: string;
@@ -24,12 +36,27 @@ export interface NamedServer {
 const version = '1.0.0';
 const maxWords = 100;
 
-/** The words of a command, the first of which a manifest may name; a text is what is wrong with it, as a clause. */
+/** Whether the words name a server on the web: its address, and `--auth-env` with the variable of a token. */
+export function isOnWeb([address = '']: readonly string[]): boolean {
+  return /^(?:mcp\+)?https?:/.test(address);
+}
+
+function webFault([address = '', option, variable, ...rest]: readonly string[]): string | undefined {
+  const fault = endpointFault(address.replace(/^mcp\+/, ''));
+  if (fault !== undefined) return `the address ${fault}`;
+  const isNamed = option === '--auth-env' && /^[A-Z_][A-Z0-9_]*$/.test(variable ?? '');
+  return option === undefined || (isNamed && rest.length === 0)
+    ? undefined
+    : 'behind an address stands --auth-env with the name of a variable in capitals, and nothing else';
+}
+
+/** The words of a command, the first of which a manifest may name, or those of a server on the web; a text is what is wrong with it, as a clause. */
 export function serverWords(line: string): readonly [string, ...string[]] | string {
   const split = splitWords(line);
   if (split.kind === 'unbalanced') return split.reason;
   const [program, ...args] = split.words;
   if (program === undefined) return 'it is empty';
+  if (isOnWeb(split.words)) return webFault(split.words) ?? [program, ...args];
   if (!commandName.safeParse(program).success) return `${quoted(program)} is not the bare name of a program`;
   return args.length >= maxWords ? `it has more than ${maxWords} words` : [program, ...args];
 }
@@ -56,7 +83,21 @@ export function freeName(wanted: string, taken: ReadonlySet<string>): string {
   for (let number = 2; ; number += 1) if (!taken.has(`${name}-${number}`)) return `${name}-${number}`;
 }
 
-/** The manifest of such a server; JSON is YAML. */
+/** A name made of the labels of a host that distinguish it from others: `docs` of `docs.example`. */
+export function nameOfHost(hostname: string, taken: ReadonlySet<string>): string {
+  const labels = /[a-z]/i.test(hostname) && !hostname.includes(':') ? hostname.toLowerCase().split('.') : [];
+  const telling = labels
+    .slice(0, Math.max(1, labels.length - 1))
+    .filter((label) => !/^(?:mcp|www|api|localhost)$/.test(label));
+  const plain = telling
+    .join('-')
+    .replaceAll(/[^a-z0-9-]+/g, '-')
+    .replaceAll(/^-+|-+$/g, '')
+    .slice(0, 40);
+  return freeName(plain, taken);
+}
+
+/** The manifest of a server that is a program; JSON is YAML. */
 export function serverManifest(name: string, words: readonly string[]): string {
   return `${JSON.stringify({ name, version, runtime: 'tool', implementation: 'mcp', command: words }, null, 2)}\n`;
 }
@@ -73,7 +114,7 @@ interface ServerPlace {
 export function nameServers(
   commands: readonly (readonly string[])[],
   { root, taken, env }: ServerPlace,
-): readonly NamedServer[] {
+): readonly LaunchedServer[] {
   const names = new Set(taken);
   return commands.map((words) => {
     const name = serverName(words, names);

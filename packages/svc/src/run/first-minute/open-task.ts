@@ -49,8 +49,10 @@ export interface TaskFlags {
   readonly hostRead?: readonly string[];
   /** False leaves `AGENTS.md` of the folder out. */
   readonly projectText?: boolean;
-  /** The commands of MCP servers, in words. */
+  /** The commands of MCP servers, in words, and the addresses of those on the web. */
   readonly mcp?: readonly (readonly string[])[];
+  /** Nothing is fetched. */
+  readonly offline?: boolean;
 }
 
 /** Programs for every task that may read: they write only their output. */
@@ -118,7 +120,7 @@ export async function openTask(
   );
   const root = adhocRoot(home);
   const granted = grantsOf(flags, achieved, { searchPath: env['PATH'] ?? '', git, cwd });
-  const grants = { ...granted, servers: await serversOf(flags, granted, { root, env, isReport }) };
+  const grants = { ...granted, servers: await serversOf(flags, granted, { root, context, isReport }) };
   const folder = folderName(path);
   const text = capsuleText(adhocName, keptComment(path, writable), {
     model,
@@ -162,17 +164,25 @@ function isWritable({ write, writeGit }: TaskFlags): boolean {
 }
 
 async function serversOf(
-  { mcp = [] }: TaskFlags,
+  { mcp = [], offline = false }: TaskFlags,
   { commands, floor }: TaskGrants,
-  { root, env, isReport }: { readonly root: string; readonly env: CommandContext['env']; readonly isReport: boolean },
+  { root, context, isReport }: { readonly root: string; readonly context: CommandContext; readonly isReport: boolean },
 ): Promise<readonly NamedServer[]> {
   if (mcp.length === 0) return [];
-  if (floor === null)
+  const { env } = context;
+  const { isOnWeb, nameServers } = await import('./named-servers.ts');
+  const own = [...commands, ...runtimeTools];
+  const place = isReport ? null : root;
+  const programs = mcp.filter((words) => !isOnWeb(words));
+  if (floor === null && programs.length > 0)
     throw new Diagnostic('E-CAP-027', 'no MCP server is started: this host keeps none to what it was granted', {
       hint: 'svc doctor says why; a capsule of a manifest may start one all the same',
     });
-  const { nameServers } = await import('./named-servers.ts');
-  return nameServers(mcp, { root: isReport ? null : root, taken: [...commands, ...runtimeTools], env });
+  const launched = nameServers(programs, { root: place, taken: own, env });
+  if (programs.length === mcp.length) return launched;
+  const { webServers } = await import('./web-servers.ts');
+  const taken = [...own, ...launched.map(({ name }) => name)];
+  return [...launched, ...(await webServers(mcp.filter(isOnWeb), { root: place, taken, isOffline: offline }, context))];
 }
 
 interface GrantSurroundings {

@@ -99,7 +99,11 @@ export function withTaskFlags(command: Command): Command {
     .option('--net <hosts>', 'hosts that its commands may reach', hosts)
     .option('--env <names>', 'variables that its commands are given', names(variableShape))
     .option('--context <tokens>', 'what the model takes at once: earlier parts are summed up before it is full', tokens)
-    .option('--mcp <command>', 'an MCP server whose tools the task may call, such as "npx -y <package> ."', aServer)
+    .option(
+      '--mcp <server>',
+      'an MCP server whose tools the task may call: "npx -y <package> .", or https://<host>/<path>',
+      aServer,
+    )
     .option('--no-project-text', 'leave AGENTS.md of the folder out, which is put before the task')
     .option('--host-read <paths>', 'folders of this machine that its commands may read, such as /opt/sdk', paths);
 }

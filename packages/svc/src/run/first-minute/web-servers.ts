@@ -1,0 +1,63 @@
+/** Asks the MCP servers on the web that a command line names for their tools, which the task may call. */
+
+import { arch, platform } from 'node:process';
+
+import { ofLogin } from '@svc/artifacts/manifest/names.ts';
+import { remoteServerOf } from '@svc/artifacts/manifest/artifact-place.ts';
+import { platformOf } from '@svc/artifacts/store/artifact-ref.ts';
+import { locate } from '@svc/artifacts/store/locate.ts';
+import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
+import { findPackageRoot } from '@svc/kit/files/package-root.ts';
+import type { CommandContext } from '@svc/terminal/screen/command-context.ts';
+import { hasLogin, useLogin } from '../../command/own-login.ts';
+import { askServer, sourceOf } from '../../command/remote-source.ts';
+import { nameOfHost, type WebServer } from './named-servers.ts';
+
+interface WebServerPlace {
+  /** The workspace whose store keeps what they list; null for a report, which asks nobody and writes nothing. */
+  readonly root: string | null;
+  /** Names that the model calls something else by. */
+  readonly taken: readonly string[];
+  readonly isOffline: boolean;
+}
+
+/** The servers of these words, each with the tools that it lists now: who names a server means those. */
+export async function webServers(
+  named: readonly (readonly string[])[],
+  { root, taken, isOffline }: WebServerPlace,
+  { env, home }: Pick<CommandContext, 'env' | 'home'>,
+): Promise<readonly WebServer[]> {
+  const names = new Set(taken);
+  const servers: WebServer[] = [];
+  for (const [address = '', , variable] of named) {
+    const from = `mcp+${address.replace(/^mcp\+/, '')}`;
+    const url = remoteServerOf(from);
+    if (url === null) throw new Error('the address of a server was not checked');
+    const name = nameOfHost(url.hostname, names);
+    names.add(name);
+    const isLoggedIn = variable === undefined && hasLogin(url.href, home);
+    const auth = isLoggedIn ? ofLogin : variable === undefined ? null : `\${${variable}}`;
+    servers.push({ name, from, auth, version: root === null ? 'unasked' : await stored() });
+
+    async function stored(): Promise<string> {
+      if (isOffline || root === null)
+        throw new Diagnostic(
+          'E-RUN-036',
+          `the MCP server ${address} was not asked for its tools: --offline asks nobody`,
+        );
+      const asking = { name, auth: auth ?? undefined, manifestDir: root, networkAllow: [], isNamedHere: true };
+      const asked = await askServer(from, asking, { env, home, signal: new AbortController().signal });
+      const places = {
+        manifestDir: root,
+        userHome: home,
+        packageRoot: findPackageRoot(import.meta.filename),
+        platform: platformOf({ platform, arch }),
+        sources: () => [sourceOf(from, async () => asked)],
+      };
+      await locate({ name, version: asked.version }, places);
+      if (isLoggedIn && url !== null) await useLogin(url.href, { home, folder: root });
+      return asked.version;
+    }
+  }
+  return servers;
+}
