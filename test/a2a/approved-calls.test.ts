@@ -1,4 +1,4 @@
-import { existsSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 
 import { SendMessageRequest, type Task, TaskState } from '@a2a-js/sdk';
@@ -19,6 +19,7 @@ ${staysUp}`;
 
 interface Asking {
   readonly made: string;
+  readonly home: string;
   readonly clientOf: (name: string, scope: string) => Promise<Client>;
 }
 
@@ -44,7 +45,7 @@ async function asking(binding: 'JSONRPC' | 'HTTP+JSON'): Promise<Asking> {
     const factory = new ClientFactory({ transports, preferredTransports: [binding] });
     return await factory.createFromUrl(`http://${capsule.line.url}`);
   };
-  return { made: join(capsule.line.workdir, 'pushed'), clientOf };
+  return { made: join(capsule.line.workdir, 'pushed'), home: workspace.home, clientOf };
 }
 
 let sent = 0;
@@ -77,7 +78,7 @@ function approvalIn({ status }: Task): Record<string, unknown> {
 
 describe.each(['JSONRPC', 'HTTP+JSON'] as const)('a call that waits for approval, over %s', (binding) => {
   it('runs once a data part allows it, and by no message beside it', async () => {
-    const { made, clientOf } = await asking(binding);
+    const { made, home, clientOf } = await asking(binding);
     const anna = await clientOf('anna', 'read,send,answer');
     const asked = await sentTask(anna, message([{ text: 'Push.' }]));
     expect(stateOf(asked)).toBe('TASK_STATE_INPUT_REQUIRED');
@@ -87,7 +88,7 @@ describe.each(['JSONRPC', 'HTTP+JSON'] as const)('a call that waits for approval
       task_id: asked.id,
       digest: expect.stringMatching(/^sha256:[0-9a-f]{64}$/),
       effect: { kind: 'command', argv: ['touch', 'pushed'] },
-      options: ['once', 'session'],
+      options: ['once', 'session', 'manifest'],
     });
     const { id, digest } = approval;
     const allow = { id, digest, decision: 'allow' };
@@ -100,7 +101,7 @@ describe.each(['JSONRPC', 'HTTP+JSON'] as const)('a call that waits for approval
       [{ data: { ...allow, digest: 'sha256:0' } }],
       [{ data: { ...allow, decision: 'maybe' } }],
       [{ data: { ...allow, id: 'apr_0_q1' } }],
-      [{ data: { ...allow, option: 'manifest' } }],
+      [{ data: { ...allow, option: 'always' } }],
     ];
     for (const parts of tried) expect(await refusal(anna.sendMessage(message(parts, named)))).not.toBe('accepted');
     // Who runs the capsule sees the task, and holds the token that children and tools may know.
@@ -114,11 +115,14 @@ describe.each(['JSONRPC', 'HTTP+JSON'] as const)('a call that waits for approval
       false,
       'TASK_STATE_INPUT_REQUIRED',
     ]);
-    const answered = await sentTask(anna, message([{ data: allow }], named));
+    const answered = await sentTask(anna, message([{ data: { ...allow, option: 'manifest' } }], named));
     expect([stateOf(answered), existsSync(made)]).toEqual(['TASK_STATE_COMPLETED', true]);
     expect(await refusal(anna.sendMessage(message([{ data: { ...allow, decision: 'deny' } }], named)))).toContain(
       'settled before: allow by token:anna',
     );
+    const store = join(home, '.svc', 'approvals');
+    const [kept = ''] = readdirSync(store);
+    expect(JSON.parse(readFileSync(join(store, kept), 'utf8'))).toMatchObject({ calls: [{ id, by: 'token:anna' }] });
   }, 120_000);
 
   it('does not run when a data part denies it', async () => {

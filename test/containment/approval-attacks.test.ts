@@ -1,8 +1,8 @@
-import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { spawnSync } from 'node:child_process';
 import { type AddressInfo, connect, createServer } from 'node:net';
 import { once } from 'node:events';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
 
 import { calls, says, script } from '../support/scripted-turns.ts';
@@ -15,9 +15,10 @@ const operator = 'the-token-of-the-operator';
 /** Runs on in the background while the call waits: reads all that could hold a key, and speaks to the door with what it may know. */
 const attack = `until [ -e go ]; do sleep 0.05; done
 . ./go
-for file in "$KEY" "/proc/1/root$KEY" "/proc/$PID/root$KEY" "/proc/$PID/environ" "/proc/$PID/mem" "$TOKENS"; do
+for file in "$KEY" "/proc/1/root$KEY" "/proc/$PID/root$KEY" "/proc/$PID/environ" "/proc/$PID/mem" "$TOKENS" "$KEPT"; do
   head -c 100000 "$file" >> stolen 2>> refused
 done
+touch "$KEPT.json" && echo kept >> stolen
 for header in 'x: y' 'authorization: Bearer svc_person_guessed' 'authorization: Bearer ${operator}'; do
   curl -s -o /dev/null -w '%{http_code}\\n' -H "$header" -H 'svc-events: 1' -H 'content-type: application/json' \\
     -d @answer.json "http://localhost:$PORT/" >> codes
@@ -92,14 +93,22 @@ lifecycle: { task_acceptance: queue, after_task: sleep, shell_grace_secs: 1 }
       JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'approvals/answer', params: allow }),
     );
     way.to = Number(line.url.split(':').at(-1));
-    const known = { KEY: key, PID: capsule.child.pid, TOKENS: join(workspace.home, '.svc', 'door-tokens.json') };
+    const kept = join(workspace.home, '.svc', 'approvals', 'kept');
+    mkdirSync(dirname(kept));
+    writeFileSync(kept, 'kept');
+    const known = {
+      KEY: key,
+      PID: capsule.child.pid,
+      TOKENS: join(workspace.home, '.svc', 'door-tokens.json'),
+      KEPT: kept,
+    };
     const facts = Object.entries({ ...known, PORT: way.port }).map(([name, value]) => `${name}='${value}'\n`);
     writeFileSync(inWork('going'), facts.join(''));
     spawnSync('mv', [inWork('going'), inWork('go')]);
     await expect.poll(() => existsSync(inWork('tried')), { timeout: 30_000 }).toBe(true);
     expect(readFileSync(key, 'utf8')).toMatch(/^svc_person_[\w-]{43}$/);
     expect(readFileSync(inWork('stolen'), 'utf8')).toBe('');
-    expect(readFileSync(inWork('refused'), 'utf8').trimEnd().split('\n').length).toBe(6);
+    expect(readFileSync(inWork('refused'), 'utf8').trimEnd().split('\n').length).toBe(7);
     if (process.getuid?.() === 0) {
       const reading = `require('node:fs').readFileSync(${JSON.stringify(key)})`;
       const other = spawnSync(process.execPath, ['-e', reading], { uid: 65_534, gid: 65_534, encoding: 'utf8' });

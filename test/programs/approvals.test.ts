@@ -100,7 +100,7 @@ describe('a command that has to be approved', () => {
       capsule: ['demo'],
       rule: 'approvals.rules[0]',
       effect: { kind: 'command', argv: ['touch', 'pushed'], cwd: '.' },
-      options: ['once', 'session'],
+      options: ['once', 'session', 'manifest'],
       prompt: `approve this call? ["touch","pushed"] - svc approve ${open.id} answers; a message does not`,
     });
     const made = join(line.workdir, 'pushed');
@@ -222,7 +222,7 @@ describe.skipIf(!hasPseudoTerminals())('a person at the terminal (skipped withou
     const workspace = capsule({ manifest, script: touches('pushed-1', 'pushed-1', 'pushed-2') });
     const running = run(workspace);
     await running.shows(/^ {2}"touch" "pushed-1"$/);
-    await running.shows(/^run it\? y once, s in this session, n no >$/);
+    await running.shows(/^run it\? y once, s in this session, a in every session, n no >$/);
     await new Promise((resolve) => setTimeout(resolve, 400));
     running.type('s\r');
     await running.shows(/^ {2}"touch" "pushed-2"$/);
@@ -285,7 +285,7 @@ describe.skipIf(!hasPseudoTerminals())('a person at the terminal (skipped withou
     const line = words.map((word) => `'${word}'`).join(' ');
     const workspace = capsule({ manifest, script: touches(line) });
     const running = run(workspace);
-    await running.shows(/^run it\? y once, s in this session, n no >$/);
+    await running.shows(/^run it\? y once, s in this session, a in every session, n no >$/);
     const rows = await running.shows(/^ {2}\.\.\. \d+ more; svc approve apr_\w+ --json has all$/);
     expect(rows).toContain('  "\\u{1b}[2Jx"'.replace('\\u{1b}', '\\u001b'));
     expect(rows).toContain('  "\\u{202e}evil"');

@@ -49,7 +49,7 @@ const shapes: Readonly<Record<string, string>> = {
   view: 'url port session read_only',
   watch: 'event data',
   answer: 'session task context state is_answer message prompt response',
-  approve: 'approvals',
+  approve: 'approvals kept',
   send: 'session task context state is_answer message prompt response',
   cancel: 'session task context state is_answer message prompt response',
   tasks: 'task context state received_at_ms ended_at_ms tokens text prompt reason',

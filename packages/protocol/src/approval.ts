@@ -19,8 +19,8 @@ export interface AskedApproval {
   readonly options: readonly ApprovalOption[];
 }
 
-/** `once`: this call. `session`: the same call in this session, to the byte. */
-export const approvalOptions = ['once', 'session'] as const;
+/** `once`: this call. `session`: the same call in this session, to the byte. `manifest`: in every session of its manifest. */
+export const approvalOptions = ['once', 'session', 'manifest'] as const;
 
 export type ApprovalOption = (typeof approvalOptions)[number];
 
@@ -69,7 +69,8 @@ export function parseApprovalAnswer(params: unknown): ParsedApprovalAnswer {
   if (typeof id !== 'string') return { kind: 'invalid', problem: 'id must be a string' };
   if (typeof digest !== 'string') return { kind: 'invalid', problem: 'digest must be a string' };
   if (decision === undefined) return { kind: 'invalid', problem: 'decision must be allow or deny' };
-  if (far === undefined) return { kind: 'invalid', problem: 'option must be once or session' };
+  if (far === undefined)
+    return { kind: 'invalid', problem: `option must be ${approvalOptions.slice(0, -1).join(', ')} or manifest` };
   if (note !== null && (typeof note !== 'string' || note.length > maxNote)) {
     return { kind: 'invalid', problem: `note must be a string of at most ${maxNote} characters` };
   }

@@ -75,7 +75,7 @@ export async function approvalsOf(
 ): Promise<Approvals | null> {
   const settings = open.launch.loaded.manifest.approvals ?? null;
   if (settings === null && session.later === null) return null;
-  return (await import('./session-approvals.ts')).openApprovals(open, { ...session, settings });
+  return await (await import('./session-approvals.ts')).openApprovals(open, { ...session, settings });
 }
 
 /** Sends what happens to the address of `notify` until the session ends. Loads nothing for a manifest without one. */

@@ -9,6 +9,7 @@ import { Approvals, type Widening } from '@svc/session/approvals/approvals.ts';
 import type { Recorder } from '@svc/session/recorder/recorder.ts';
 import type { OpenSessionRequest } from '../launch/open-session-request.ts';
 import type { LaterCommands } from '../stage/later-commands.ts';
+import { openKeptCalls } from './kept-calls.ts';
 
 /** What the approvals of a session are opened with. */
 export interface OpenedApprovals {
@@ -22,13 +23,14 @@ export interface OpenedApprovals {
   readonly onClose: (end: () => void) => void;
 }
 
-export function openApprovals(
+export async function openApprovals(
   open: OpenSessionRequest,
   { settings, later, recorder, directory, onClose }: OpenedApprovals,
-): Approvals {
+): Promise<Approvals> {
   const { loaded, redactor } = open.launch;
   const log = openApprovalLog(directory);
   onClose(() => log.close());
+  const kept = settings === null ? null : await openKeptCalls(open);
   return new Approvals({
     rules: settings,
     timeoutMs: (settings?.timeout ?? grantTimeout) * 1000,
@@ -39,6 +41,7 @@ export function openApprovals(
     capsule: loaded.manifest.name,
     redact: recordRedaction(redactor),
     ...wideningOf(open, later),
+    ...(kept === null ? {} : { kept }),
   });
 }
 

@@ -43,4 +43,14 @@ export const approvalCodes = {
     explanation:
       'notify of the manifest names the address, and it did not take a notification: it could not be reached in ten seconds, gave another answer than 2xx, or redirects. svc tries five more times, then goes on with the next one, and no task waits for that. This is said once until one arrives (docs/boundary.md).',
   },
+  'W-APR-006': {
+    title: 'calls that were approved for every session will be asked about again',
+    explanation:
+      'A call that a person approved for every session counts for the approvals, capabilities and artifacts that svc.yaml had then, and for the very bytes of these artifacts. One of them has changed since, so svc has dropped all of these approvals, and asks again.',
+  },
+  'W-APR-007': {
+    title: 'calls that were approved for every session do not count',
+    explanation:
+      'They lie in ~/.svc/approvals, in a file that only this user may own, read and write. That file is a link, or others could have written it, or it is not what svc wrote, or it could not be written. svc asks about every call as if nothing had been approved. svc approve --forget all removes what was approved so far.',
+  },
 } as const satisfies Record<string, CatalogueEntry>;

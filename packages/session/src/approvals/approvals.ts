@@ -3,12 +3,13 @@
 import type { Approvals as ApprovalSettings } from '@svc/artifacts/manifest/approvals.ts';
 import { BoundedMap } from '@svc/kit/bounded-map.ts';
 import type { Clock } from '@svc/kit/clock.ts';
-import type {
-  ApprovalAnswer,
-  ApprovalOption,
-  AskedApproval,
-  OpenApproval,
-  SettledApproval,
+import {
+  type ApprovalAnswer,
+  type ApprovalOption,
+  approvalOptions,
+  type AskedApproval,
+  type OpenApproval,
+  type SettledApproval,
 } from '@svc/protocol/approval.ts';
 import type { Question, QuestionName } from '@svc/protocol/question.ts';
 import type { ApprovalLog } from '@svc/record/sessions/approval-log.ts';
@@ -33,6 +34,28 @@ export interface ApprovalsDeps {
   readonly redact: (text: string) => string;
   /** Absent where nothing is granted while the session runs. */
   readonly widening?: Widening;
+  /** Absent where nothing outlasts the session. */
+  readonly kept?: KeptCalls;
+}
+
+/** A call that is the same whenever it is made again. */
+export interface RepeatableCall {
+  readonly digest: string;
+  /** The names of the programs that it starts. */
+  readonly programs: readonly string[];
+}
+
+/** The calls that are allowed in every session of the manifest. */
+export interface KeptCalls {
+  /** Whether a further one can be kept. */
+  readonly mayKeep: (call: RepeatableCall) => boolean;
+  /** The approval that allowed it; null where none did. */
+  readonly find: (call: RepeatableCall) => string | null;
+  /** Resolves once it is on the disk, or a warning has said why not. */
+  readonly keep: (
+    call: RepeatableCall & Pick<AskedEffect, 'summary'>,
+    by: { readonly id: string; readonly by: string; readonly at: number },
+  ) => Promise<void>;
 }
 
 /** Grants commands while a session runs. */
@@ -80,7 +103,7 @@ interface Ruled extends CallRuling {
 }
 
 /** What a person is asked about. */
-interface AskedAbout extends Pick<CallRuling, 'rule' | 'isOpaque'> {
+interface AskedAbout extends Pick<CallRuling, 'rule' | 'isOpaque' | 'programs'> {
   readonly effect: AskedEffect;
 }
 
@@ -197,17 +220,20 @@ export class Approvals {
     const ruling = rules.of(call);
     if (ruling === null || ruling.verdict === 'allow') return null;
     if (ruling.verdict === 'deny') return { ...ruling, argv: null, isRemembered: false };
-    const { digest } = this.#effectOf(call, ruling);
-    const id = this.#remembered.get(digest);
-    if (id !== undefined) this.#start({ id, digest });
-    return { ...ruling, isRemembered: id !== undefined };
+    const effect = this.#effectOf(call, ruling);
+    const { digest } = effect;
+    const about = { ...ruling, effect };
+    const kept = isRepeatable(about) ? this.#deps.kept?.find(repeatable(about)) : null;
+    const id = this.#remembered.get(digest) ?? kept ?? null;
+    if (id !== null) this.#start({ id, digest });
+    return { ...ruling, isRemembered: id !== null };
   }
 
   async #asked(
     { task, place, ask }: Pick<EndedCall, 'task' | 'place' | 'ask'>,
     about: AskedAbout,
   ): Promise<CallVerdict> {
-    const { timeoutMs } = this.#deps;
+    const { timeoutMs, recorder } = this.#deps;
     let asked: AskedApproval | null = null;
     const question = (name: QuestionName): Question => {
       asked = this.#question(name, about, place);
@@ -216,6 +242,10 @@ export class Approvals {
     };
     try {
       const end = await ask(question, timeoutMs);
+      if (end.kind === 'decided' && end.decision === 'allow' && end.option === 'manifest') {
+        await recorder.settle(`${place}/kept`, async () => await this.#keep(asked, about));
+        task.signal.throwIfAborted();
+      }
       return this.#verdict(asked, end);
     } catch (error) {
       if (error instanceof TaskCanceled && asked !== null) this.#close(asked, { decision: 'canceled', by: 'task' });
@@ -225,23 +255,26 @@ export class Approvals {
     }
   }
 
-  #question({ taskId, waitId }: QuestionName, { rule, isOpaque, effect }: AskedAbout, place: string): AskedApproval {
-    const { recorder, clock, log, timeoutMs, capsule } = this.#deps;
+  #question({ taskId, waitId }: QuestionName, about: AskedAbout, place: string): AskedApproval {
+    const { rule, effect } = about;
+    const { recorder, clock, log, timeoutMs, capsule, kept } = this.#deps;
     const id = `apr_${taskId.replace(/^tsk_/, '')}_${waitId}`;
-    const isRepeatable = effect.isWhole && !isOpaque;
     const found = recorder.find(`${place}/asked`, () => {
       const at = clock.now();
       const { digest } = effect;
       const expiresAtMs = at + timeoutMs;
       log.write({ k: 'asked', at, id, digest, rule, effect: effect.effect, expires_at: expiresAtMs });
-      return { digest, expiresAtMs, effect: effect.effect };
+      const most = kept?.mayKeep(repeatable(about)) === true ? 3 : 2;
+      const options = approvalOptions.slice(0, isRepeatable(about) ? most : 1);
+      return { digest, expiresAtMs, effect: effect.effect, options };
     });
     return {
       id,
+      // A recording of before has none: nobody is asked in a replay.
+      options: [],
       ...(found ?? { digest: '', expiresAtMs: 0, effect: {} }),
       capsule: [capsule],
       rule,
-      options: isRepeatable ? ['once', 'session'] : ['once'],
     };
   }
 
@@ -255,9 +288,18 @@ export class Approvals {
     if (decision === 'deny') {
       return denied(note === null ? 'a person denied this call' : `a person denied this call: ${note}`);
     }
-    if (option === 'session') this.#remembered.set(asked.digest, asked.id);
+    if (option !== 'once') this.#remembered.set(asked.digest, asked.id);
     this.#start(asked);
     return { kind: 'proceed' };
+  }
+
+  /** What cannot be kept is allowed for this session. */
+  async #keep(asked: AskedApproval | null, about: AskedAbout): Promise<null> {
+    const settled = asked === null ? undefined : this.#settled.get(asked.id);
+    if (settled === undefined) return null;
+    const { id, by, atMs: at } = settled;
+    await this.#deps.kept?.keep({ ...repeatable(about), summary: about.effect.summary }, { id, by, at });
+    return null;
   }
 
   #start({ id, digest }: Pick<AskedApproval, 'id' | 'digest'>): void {
@@ -291,6 +333,14 @@ export class Approvals {
 /** An answer as a recording has it. */
 export interface ReplayedDecision extends QuestionName, Pick<ApprovalAnswer, 'decision' | 'option' | 'note'> {
   readonly principal: string;
+}
+
+function isRepeatable({ isOpaque, effect }: AskedAbout): boolean {
+  return effect.isWhole && !isOpaque;
+}
+
+function repeatable({ effect: { digest }, programs = [] }: AskedAbout): RepeatableCall {
+  return { digest, programs };
 }
 
 function denied(reason: string): Extract<CallVerdict, { kind: 'deny' }> {

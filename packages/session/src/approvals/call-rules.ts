@@ -20,6 +20,8 @@ export type CallRuling = Decision & {
   readonly argv: readonly string[] | null;
   /** It is a line of a shell that cannot be read for sure. */
   readonly isOpaque: boolean;
+  /** The names of the programs that it starts, as far as it can be read. */
+  readonly programs?: readonly string[];
 };
 
 /** A command with more words is refused: rules would have to be held to each. */
@@ -78,6 +80,7 @@ export class CallRules {
     const count = (lines ?? []).reduce((sum, words) => sum + words.length, argv.length);
     if (count > maxWords) return { verdict: 'deny', rule: `more than ${maxWords} words`, argv, isOpaque };
     const whole = this.#ofWords(argv);
+    const programs = [...new Set([name, ...(lines ?? []).map(([first = '']) => first)])];
     if (lines === null) {
       const refused = whole === null || whole.verdict === 'allow' ? this.#opaque : stricter(this.#opaque, whole);
       return { ...refused, argv, isOpaque };
@@ -86,7 +89,7 @@ export class CallRules {
     // A line that is allowed as a whole still holds nothing that is asked about or denied.
     const unmatched = whole?.verdict === 'allow' ? whole : this.#default;
     const decided = parts.map((part) => part ?? unmatched).reduce(stricter);
-    return { ...(whole === null ? decided : stricter(decided, whole)), argv, isOpaque };
+    return { ...(whole === null ? decided : stricter(decided, whole)), argv, isOpaque, programs };
   }
 
   #ofWords(words: readonly string[]): Decision | null {

@@ -109,8 +109,10 @@ function textOf(answer: Settlement): string | null {
   if (answer.kind === 'answered') return answer.text;
   if (answer.kind !== 'decided') return null;
   const { decision, option } = answer;
-  return decision === 'allow' && option === 'session' ? 'allow for this session' : decision;
+  return decision === 'allow' ? allowed[option] : decision;
 }
+
+const allowed = { once: 'allow', session: 'allow for this session', manifest: 'allow for every session' } as const;
 
 const stepAfter = { answered: { kind: 'input-answered' }, 'timed-out': { kind: 'input-timed-out' } } as const;
 

@@ -5,6 +5,7 @@ import type { CallImports, ImportLog } from '@svc/components/import-log.ts';
 import { type Clock, elapsedMs } from '@svc/kit/clock.ts';
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import type { TraceEvent } from '@svc/record/trace/events.ts';
+import type { ApprovalOption } from '@svc/protocol/approval.ts';
 import type { TaskId } from '@svc/protocol/ids.ts';
 import { Places } from './places.ts';
 import { ShownChunks, type Chunk, type ChunkKind } from './shown-chunks.ts';
@@ -62,7 +63,7 @@ export type Arrival =
       readonly waitId: string;
       readonly principal: string;
       readonly decision: 'allow' | 'deny';
-      readonly option: 'once' | 'session';
+      readonly option: ApprovalOption;
       readonly note: string | null;
     }
   | { readonly what: 'cancel'; readonly taskId: TaskId; readonly principal: string | null }

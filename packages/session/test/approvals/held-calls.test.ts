@@ -5,7 +5,7 @@ import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import type { ApprovalRecord } from '@svc/record/sessions/approval-log.ts';
 import { calls, says } from '../../../../test/support/fake-driver.ts';
 import { fakeTool, passed, SessionFixture } from '../../../../test/support/session-fixture.ts';
-import { Approvals } from '../../src/approvals/approvals.ts';
+import { Approvals, type KeptCalls } from '../../src/approvals/approvals.ts';
 
 const userTask = { text: 'Push it.', origin: 'user', trust: 'trusted' } as const;
 const askAll: Settings = { default: 'ask', opaque: 'ask', timeout: 60, answer: ['terminal', 'door'], rules: [] };
@@ -20,7 +20,12 @@ interface Held {
 /** A session whose model makes these calls of the tool `push`, and then is done. */
 function held(
   texts: readonly string[],
-  options: { readonly settings?: Partial<Settings>; readonly unattended?: string; readonly failsAt?: string } = {},
+  options: {
+    readonly settings?: Partial<Settings>;
+    readonly unattended?: string;
+    readonly failsAt?: string;
+    readonly kept?: KeptCalls;
+  } = {},
 ): Held {
   const log: ApprovalRecord[] = [];
   const ran: string[] = [];
@@ -49,6 +54,7 @@ function held(
         unattended: async () => options.unattended ?? null,
         capsule: 'deployer',
         redact: (text) => text.replaceAll('hunter2', '[secret]'),
+        ...(options.kept === undefined ? {} : { kept: options.kept }),
       })),
   });
   if (approvals === null) throw new Error('the fixture makes them');
@@ -111,6 +117,37 @@ describe('a call that a person has to approve', () => {
       outcome: 'answered',
       principal: 'token:anna',
     });
+  });
+
+  it('outlasts its session where it is allowed in every session, and runs in the next one without a question', async () => {
+    const kept = new Map<string, string>();
+    const order: string[] = [];
+    const options = {
+      kept: {
+        mayKeep: () => true,
+        find: ({ digest }) => kept.get(digest) ?? null,
+        keep: async ({ digest }, { id, by }) => {
+          order.push(`${by} ${session.ran.length}`);
+          kept.set(digest, id);
+        },
+      } satisfies KeptCalls,
+    };
+    const session = held(['main'], options);
+    session.fixture.session.board.submit(userTask);
+    const running = session.fixture.session.run();
+    const open = await asked(session);
+    expect(open.options).toEqual(['once', 'session', 'manifest']);
+    session.approvals.answer({ ...allow, ...open, option: 'manifest' }, 'person');
+    expect((await running).status).toBe('ok');
+    expect([order, session.ran]).toEqual([['person 0'], ['main']]);
+    const next = held(['main'], { ...options, unattended: 'nobody is there' });
+    next.fixture.session.board.submit(userTask);
+    expect((await next.fixture.session.run()).status).toBe('ok');
+    expect([next.ran, next.log.map(({ k, id }) => [k, id])]).toEqual([['main'], [['started', open.id]]]);
+    const denied = held(['main'], { ...options, settings: { rules: [{ deny: { tool: 'push' } }] } });
+    denied.fixture.session.board.submit(userTask);
+    expect((await denied.fixture.session.run()).status).toBe('ok');
+    expect(denied.ran).toEqual([]);
   });
 
   it('does not run where it is denied, and the model reads why', async () => {

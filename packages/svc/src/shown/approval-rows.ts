@@ -24,7 +24,9 @@ export function approvalTitle({ effect }: AskedApproval): string {
 /** The line in which it is answered. */
 export function approvalPrompt({ options, effect }: AskedApproval): string {
   if (effect['kind'] === 'grant') return 'grant it? y for the next command, s in this session, n no > ';
-  return options.includes('session') ? 'run it? y once, s in this session, n no > ' : 'run it? y once, n no > ';
+  const session = options.includes('session') ? ', s in this session' : '';
+  const always = options.includes('manifest') ? ', a in every session' : '';
+  return `run it? y once${session}${always}, n no > `;
 }
 
 /** What was typed there; null for what is no answer. Nothing at all is a no. */
@@ -38,6 +40,9 @@ export function approvalAnswer(text: string, { id, digest, options }: AskedAppro
     case 's':
     case 'session':
       return note === '' && options.includes('session') ? { ...common, decision: 'allow', option: 'session' } : null;
+    case 'a':
+    case 'always':
+      return note === '' && options.includes('manifest') ? { ...common, decision: 'allow', option: 'manifest' } : null;
     case '':
     case 'n':
     case 'no':

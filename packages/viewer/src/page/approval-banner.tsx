@@ -15,6 +15,7 @@ const answers = [
   { label: 'No', decision: 'deny', option: 'once' },
   { label: 'Yes, once', decision: 'allow', option: 'once' },
   { label: 'Yes, in this session', decision: 'allow', option: 'session' },
+  { label: 'Yes, in every session', decision: 'allow', option: 'manifest' },
 ] as const;
 
 export function ApprovalBanner({ approval, taskText, facts, source, onUnsent }: ApprovalBannerProps): JSX.Element {

@@ -151,7 +151,8 @@ export class EditorSession {
       const answer = asJsonObject(await this.#parts.peer.ask('session/request_permission', params, cancelTimer.signal));
       const outcome = asJsonObject(answer?.['outcome']);
       const chosen = outcome?.['outcome'] === 'selected' ? outcome['optionId'] : null;
-      const option = options.find((offered) => offered === chosen);
+      // An editor is not asked about other sessions than its own.
+      const option = options.find((offered) => offered === chosen && offered !== 'manifest');
       const decision = option === undefined ? 'deny' : 'allow';
       this.#child?.send({ kind: 'decide', id, digest, decision, option: option ?? 'once', note: null });
     } catch (error) {

@@ -6,22 +6,25 @@ import { Command } from 'commander';
 import { CapsuleClient } from '@svc/client/capsule-client.ts';
 import { ClientError } from '@svc/client/client-error.ts';
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
+import { quoted } from '@svc/kit/diagnostics/printable.ts';
 import { type ApprovalAnswer, encodeOpenApproval, type OpenApproval } from '@svc/protocol/approval.ts';
 import { approachCapsule, doorOf, locateCapsule } from '@svc/record/running/approach-capsule.ts';
 import { faultOf } from '@svc/record/running/capsule-faults.ts';
 import { readPersonKey } from '@svc/record/running/person-key-file.ts';
 import { readRunningRecords, type RunningRecord } from '@svc/record/sessions/running-record.ts';
-import { shortestSuffix } from '@svc/record/sessions/session-names.ts';
 import { canAsk } from '@svc/terminal/screen/ask-yes.ts';
 import type { CommandContext } from '@svc/terminal/screen/command-context.ts';
 import { jsonLine, say } from '@svc/terminal/screen/shown.ts';
 import { approvalAnswer, approvalPrompt, approvalRows } from '../../shown/approval-rows.ts';
+import { forget, isEnd, listKept, nothing } from './kept-calls.ts';
 
 interface ApproveOptions {
   readonly list?: boolean;
   readonly allow?: boolean;
   readonly deny?: boolean;
   readonly session?: boolean;
+  readonly always?: boolean;
+  readonly forget?: boolean;
   readonly note?: string;
   readonly json?: boolean;
 }
@@ -31,16 +34,20 @@ export function approveCommand(context: CommandContext): Command {
   const command = new Command('approve')
     .description('Say whether a call that waits for approval may run.')
     .argument('[id]', 'id of the approval, or at least 4 of its last characters; the only one that waits when absent')
-    .option('--list', 'list what waits, and answer nothing')
+    .option('--list', 'list what waits and what was approved for every session, and answer nothing')
     .option('--allow', 'let the call run')
     .option('--session', 'with --allow: let the same call run in its session from now on')
+    .option('--always', 'with --allow: let the same call run in every session of its manifest from now on')
     .option('--deny', 'do not let the call run')
     .option('--note <text>', 'with --deny: tell the model why')
+    .option('--forget', 'ask again about a call that was approved for every session: its id as --list has it, or all')
     .option('--json', 'write one JSON object')
     .addHelpText('after', '\nExample:\n  svc approve');
   return command.action(async (wanted: string | undefined, options: ApproveOptions) => {
     if (options.allow === true && options.deny === true) command.error('error: --allow and --deny are two answers');
-    if (options.session === true && options.allow !== true) command.error('error: --session needs --allow');
+    if ((options.session ?? options.always) === true && options.allow !== true)
+      command.error(`error: ${options.session === true ? '--session' : '--always'} needs --allow`);
+    if (options.forget === true) return await forget(wanted, options, context);
     const waiting = await allWaiting(context);
     if (options.list === true) return list(waiting, options, context);
     const found = named(waiting, wanted);
@@ -81,17 +88,23 @@ async function waitingIn(home: string, record: RunningRecord): Promise<readonly 
   }
 }
 
-function list(waiting: readonly Waiting[], { json }: ApproveOptions, { stdout }: CommandContext): void {
+function list(waiting: readonly Waiting[], { json }: ApproveOptions, context: CommandContext): void {
+  const kept = listKept(context);
+  const { stdout } = context;
   if (json === true) {
     const approvals = waiting.map(({ record, approval }) => ({
       session: record.session_id,
       ...encodeOpenApproval(approval),
     }));
-    stdout.write(jsonLine({ approvals }));
+    stdout.write(
+      jsonLine({ approvals, kept: kept.map(({ manifest, id, at, by, call }) => ({ manifest, id, at, by, call })) }),
+    );
     return;
   }
   if (waiting.length === 0) stdout.write(say`nothing waits for approval\n`);
   for (const { approval } of waiting) stdout.write(approvalRows(approval));
+  for (const { manifest, id, call } of kept)
+    stdout.write(say`${id} ${call} runs in every session of ${quoted(manifest)}\n`);
 }
 
 /** Throws `E-APR-003` where none or several fit. */
@@ -104,17 +117,13 @@ function named(waiting: readonly Waiting[], wanted: string | undefined): Waiting
   throw nothing(wanted === undefined ? 'no call waits' : 'no call waits under this id');
 }
 
-function isEnd(wanted: string, id: string): boolean {
-  return wanted.length >= shortestSuffix && id.endsWith(wanted);
-}
-
 async function answerTo(
   { approval }: Waiting,
-  { allow, deny, session, note }: ApproveOptions,
+  { allow, deny, session, always, note }: ApproveOptions,
   context: CommandContext,
 ): Promise<ApprovalAnswer> {
   const { id, digest } = approval;
-  const option = session === true ? 'session' : 'once';
+  const option = always === true ? 'manifest' : session === true ? 'session' : 'once';
   if (allow === true) return { id, digest, decision: 'allow', option, note: null };
   if (deny === true) return { id, digest, decision: 'deny', option: 'once', note: note ?? null };
   if (!canAsk(context)) throw nothing('nobody can be asked here', 'give --allow or --deny');
@@ -146,8 +155,4 @@ async function given(answer: ApprovalAnswer, { client, address }: Waiting): Retu
     }
     throw faultOf(error, { address, method: 'approvals/answer', timeoutMs: callMs });
   }
-}
-
-function nothing(why: string, hint = 'svc approve --list shows what waits'): Diagnostic {
-  return new Diagnostic('E-APR-003', `there is nothing to approve: ${why}`, { hint });
 }

@@ -1,0 +1,350 @@
+import { chmodSync, existsSync, linkSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs';
+import { cpSync, renameSync, symlinkSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterEach, describe, expect, it } from 'vitest';
+
+import { useCapsules } from '../support/capsule-folders.ts';
+import { calls, says, script } from '../support/scripted-turns.ts';
+import { type RunLine, svc } from '../support/svc-process.ts';
+import { hasPseudoTerminals, TerminalProcess } from '../support/terminal-process.ts';
+import { ViewProcess } from '../support/view-process.ts';
+import type { Workspace } from '../support/workspace.ts';
+
+const capsule = useCapsules();
+const cleanups: (() => void)[] = [];
+
+afterEach(() => {
+  for (const cleanup of cleanups.splice(0)) cleanup();
+});
+
+const env = { SVC_CONTAINMENT_CEILING: 'sealed' };
+const manifest = `capabilities: { shell: { allow: [touch, sh] } }
+approvals:
+  answer: [terminal]
+  rules:
+    - ask: { command: [touch, "**"] }
+    - ask: { command: [sh, "**"] }
+`;
+
+function pushing(...commands: readonly string[]): Workspace {
+  const made = commands.map((command, at) => [`c${at}`, 'touch', { command }] as const);
+  return capsule({ manifest, script: script(calls(made), says('Done.')) });
+}
+
+type Record_ = Readonly<Record<string, unknown>>;
+
+interface Ended {
+  readonly session: string;
+  readonly made: readonly string[];
+  readonly warnings: string;
+  readonly records: readonly Record_[];
+}
+
+/** Runs it where nobody can be asked. */
+async function alone(workspace: Workspace): Promise<Ended> {
+  const { code, stdout, stderr } = await svc(workspace, ['run', '--json', '--task', 'Push.'], { env });
+  expect(code).toBe(0);
+  const { workdir, session_id: session } = JSON.parse(stdout.split('\n')[0] ?? '') as RunLine;
+  const made = readdirSync(workdir).filter((name) => name.startsWith('pushed'));
+  const [warnings = ''] = /^warning\[W-APR-00[67]\]: .*/m.exec(stderr) ?? [];
+  return { session, made, warnings, records: recordsOf(workspace, session) };
+}
+
+function recordsOf(workspace: Workspace, session: string): readonly Record_[] {
+  const path = join(workspace.folder, '.svc', 'sessions', session, 'approvals.jsonl');
+  if (!existsSync(path)) return [];
+  const lines = readFileSync(path, 'utf8').trimEnd().split('\n');
+  return lines.map((line) => JSON.parse(line) as Record_);
+}
+
+function asked(workspace: Workspace): TerminalProcess {
+  const running = new TerminalProcess(workspace, ['run', '--task', 'Push.'], { env, columns: 120 });
+  cleanups.push(() => running.child.kill('SIGKILL'));
+  return running;
+}
+
+const withAlways = /^run it\? y once, s in this session, a in every session, n no >$/;
+
+async function typed(running: TerminalProcess, keys: string, shown = withAlways): Promise<void> {
+  await running.shows(shown);
+  // What is typed sooner answers nothing.
+  await new Promise((resolve) => setTimeout(resolve, 400));
+  running.type(keys);
+}
+
+/** A person allows the call in every session. */
+async function kept(workspace: Workspace): Promise<void> {
+  const running = asked(workspace);
+  await typed(running, 'a\r');
+  expect(await running.ended).toBe(0);
+  expect((await alone(workspace)).made).toEqual(['pushed']);
+}
+
+function store({ home }: Workspace): string {
+  return join(home, '.svc', 'approvals');
+}
+
+function file(workspace: Workspace): string {
+  const names = readdirSync(store(workspace)).filter((name) => !name.startsWith('.'));
+  expect(names).toEqual([expect.stringMatching(/^[0-9a-f]{64}\.json$/)]);
+  return join(store(workspace), names[0] ?? '');
+}
+
+/** The running session's own, or the last one's that was killed. */
+function recordOf({ home }: Workspace): { readonly url: string; readonly pid: number } {
+  const folder = join(home, '.svc', 'running');
+  const records = readdirSync(folder).filter((name) => name.endsWith('.json'));
+  const made = (name: string): number => statSync(join(folder, name)).ctimeMs;
+  const newest = records.toSorted((one, other) => made(other) - made(one))[0] ?? '';
+  return JSON.parse(readFileSync(join(folder, newest), 'utf8')) as { url: string; pid: number };
+}
+
+interface Open {
+  readonly id: string;
+  readonly digest: string;
+  readonly session: string;
+}
+
+async function waiting(workspace: Workspace): Promise<Open> {
+  const listed = await svc(workspace, ['approve', '--list', '--json'], { env });
+  const [open] = (JSON.parse(listed.stdout) as { approvals: readonly Open[] }).approvals;
+  if (open === undefined) throw new Error('nothing waits');
+  return open;
+}
+
+describe.skipIf(!hasPseudoTerminals())('a call that is allowed in every session (skipped without python3)', () => {
+  it.each<readonly [string, (workspace: Workspace, running: TerminalProcess, open: Open) => Promise<void>, string]>([
+    ['at the terminal', async (_, running) => await typed(running, 'a\r'), 'terminal'],
+    [
+      'with svc approve',
+      async (workspace, _, { id }) => {
+        const answered = await svc(workspace, ['approve', id, '--allow', '--always'], { env });
+        expect([answered.code, answered.stdout]).toEqual([0, `${id} allow\n`]);
+      },
+      'person',
+    ],
+    [
+      'on the page',
+      async (workspace, _, { id, digest, session }) => {
+        const view = await ViewProcess.start(workspace, [session], { env });
+        const answer = { id, digest, decision: 'allow', option: 'manifest' };
+        const { text } = await view.call(session, 'approvals/answer', answer);
+        expect(JSON.parse(text)).toMatchObject({ result: { id, decision: 'allow', by: 'person' } });
+      },
+      'person',
+    ],
+    [
+      'over JSON-RPC',
+      async (workspace, _, { id, digest }) => {
+        const token = (await svc(workspace, ['token', 'add', 'anna', '--scope', 'answer'])).stdout.trim();
+        const { url } = recordOf(workspace);
+        const params = { id, digest, decision: 'allow', option: 'manifest' };
+        const headers = { 'content-type': 'application/json', 'svc-events': '1', authorization: `Bearer ${token}` };
+        const body = JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'approvals/answer', params });
+        const answered = await fetch(`http://${url}/`, { method: 'POST', headers, body });
+        expect(await answered.json()).toMatchObject({ result: { id, decision: 'allow', by: 'token:anna' } });
+      },
+      'token:anna',
+    ],
+  ])(
+    'runs in the next one without a question once it was allowed %s',
+    async (_, answer, by) => {
+      const workspace = pushing('pushed');
+      const running = asked(workspace);
+      await running.shows(withAlways);
+      const open = await waiting(workspace);
+      await answer(workspace, running, open);
+      expect(await running.ended).toBe(0);
+      expect(recordsOf(workspace, open.session)).toMatchObject([
+        { k: 'asked' },
+        { k: 'settled', decision: 'allow', option: 'manifest', by },
+        { k: 'started' },
+      ]);
+      const { made, records, session, warnings } = await alone(workspace);
+      expect([made, records, warnings]).toEqual([
+        ['pushed'],
+        [{ k: 'started', at: expect.any(Number), id: open.id, digest: open.digest }],
+        '',
+      ]);
+      expect([statSync(store(workspace)).mode & 0o777, statSync(file(workspace)).mode & 0o777]).toEqual([0o700, 0o600]);
+      for (const each of [open.session, session]) {
+        expect(await svc(workspace, ['run', '--replay', each], { env })).toMatchObject({ code: 0, stderr: '' });
+      }
+    },
+    120_000,
+  );
+
+  it('stays whole in its file, also where two capsules are answered at once and where one is killed', async () => {
+    const workspace = pushing('pushed', 'pushed-too');
+    const answer = async (running: TerminalProcess, file: string): Promise<void> => {
+      await running.shows(new RegExp(`^ {2}"touch" "${file}"$`));
+      await typed(running, 'a\r');
+    };
+    const both = [asked(workspace), asked(workspace)];
+    await Promise.all(both.map(async (running) => await answer(running, 'pushed')));
+    await Promise.all(both.map(async (running) => await running.shows(/^ {2}"touch" "pushed-too"$/)));
+    expect(callsIn(workspace)).toEqual(['["touch","pushed"]']);
+    await Promise.all(both.map(async (running) => await answer(running, 'pushed-too')));
+    for (const running of both) expect(await running.ended).toBe(0);
+    expect(callsIn(workspace)).toEqual(['["touch","pushed"]', '["touch","pushed-too"]']);
+    expect(await alone(workspace)).toMatchObject({ made: ['pushed', 'pushed-too'], warnings: '' });
+    for (const ms of [0, 5, 10, 20, 40]) {
+      await svc(workspace, ['approve', '--forget', 'all'], { env });
+      const running = asked(workspace);
+      await answer(running, 'pushed');
+      await new Promise((resolve) => setTimeout(resolve, ms));
+      const { pid } = recordOf(workspace);
+      process.kill(pid, 'SIGKILL');
+      await running.ended;
+      const { made, warnings } = await alone(workspace);
+      expect([made.length <= 1, warnings]).toEqual([true, '']);
+    }
+  }, 120_000);
+
+  it('stands in the list of svc approve, and needs a person again once it is forgotten', async () => {
+    const workspace = pushing('pushed');
+    await kept(workspace);
+    const { stdout } = await svc(workspace, ['approve', '--list', '--json'], { env });
+    const { kept: listed } = JSON.parse(stdout) as { kept: readonly { id: string }[] };
+    expect(listed).toEqual([
+      {
+        manifest: join(workspace.folder, 'svc.yaml'),
+        id: expect.stringMatching(/^apr_/),
+        at: expect.any(Number),
+        by: 'terminal',
+        call: '["touch","pushed"]',
+      },
+    ]);
+    const id = listed[0]?.id ?? '';
+    expect((await svc(workspace, ['approve', '--list'], { env })).stdout).toBe(
+      `nothing waits for approval\n${id} ["touch","pushed"] runs in every session of "${workspace.folder}/svc.yaml"\n`,
+    );
+    for (const wrong of [[], ['nothing']]) {
+      const { code, stderr } = await svc(workspace, ['approve', '--forget', ...wrong], { env });
+      expect([code, stderr]).toEqual([1, expect.stringContaining('error[E-APR-003]: ')]);
+    }
+    const forgotten = await svc(workspace, ['approve', '--forget', id.slice(-8)], { env });
+    expect([forgotten.code, forgotten.stdout]).toEqual([0, 'forgot 1 of 1\n']);
+    expect(readdirSync(store(workspace))).toEqual([]);
+    expect((await alone(workspace)).made).toEqual([]);
+  }, 60_000);
+
+  it.each([
+    ['rules', (text: string) => text.replace('[sh, "**"]', '[sh, "-c", "**"]')],
+    ['grants', (text: string) => text.replace('[touch, sh]', '[touch, sh, cat]')],
+    ['artifacts', (text: string) => `${text}artifacts: [{ name: svc-tool-editor, version: 1.0.0 }]\n`],
+  ])(
+    'needs a person again, with a warning, once the manifest has other %s',
+    async (_, changed) => {
+      const workspace = pushing('pushed');
+      await kept(workspace);
+      const path = join(workspace.folder, 'svc.yaml');
+      const before = readFileSync(path, 'utf8');
+      writeFileSync(path, changed(before));
+      const { made, warnings } = await alone(workspace);
+      expect([made, warnings]).toEqual([[], expect.stringContaining('warning[W-APR-006]: a call approved for every')]);
+      // What was dropped does not come back with the old text.
+      writeFileSync(path, before);
+      expect(await alone(workspace)).toMatchObject({ made: [], warnings: '' });
+    },
+    60_000,
+  );
+
+  it('needs a person for another manifest, program or workdir', async () => {
+    const workspace = pushing('pushed');
+    await kept(workspace);
+    const copy = { ...workspace, folder: `${workspace.folder}-copy` };
+    cpSync(workspace.folder, copy.folder, { recursive: true });
+    cleanups.push(() => rmSync(copy.folder, { recursive: true }));
+    expect((await alone(copy)).made).toEqual([]);
+    const other = join(workspace.folder, 'other');
+    mkdirSync(other);
+    await svc(workspace, ['run', '--json', '--task', 'Push.', '--workdir', other], { env });
+    expect(readdirSync(other)).not.toContain('pushed');
+    const programs = join(workspace.home, 'programs');
+    mkdirSync(programs);
+    writeFileSync(join(programs, 'touch'), '#!/bin/sh\n/bin/touch pushed-by-another\n', { mode: 0o755 });
+    const PATH = `${programs}:${process.env['PATH']}`;
+    const { stdout } = await svc(workspace, ['run', '--json', '--task', 'Push.'], { env: { ...env, PATH } });
+    expect(readdirSync((JSON.parse(stdout.split('\n')[0] ?? '') as RunLine).workdir)).not.toContain(
+      'pushed-by-another',
+    );
+    renameSync(workspace.folder, `${workspace.folder}-moved`);
+    cleanups.push(() => rmSync(`${workspace.folder}-moved`, { recursive: true }));
+    expect((await alone({ ...workspace, folder: `${workspace.folder}-moved` })).made).toEqual([]);
+    expect((await alone(workspace).catch(() => null)) === null).toBe(true);
+  }, 60_000);
+
+  it('leaves out lines that nobody can read for sure, and programs that are not found', async () => {
+    const opaque = capsule({
+      manifest,
+      script: script(
+        calls([['c1', 'sh', { command: 'touch $HOME' }]]),
+        calls([['c2', 'sh', { command: './pushed-by-model' }]]),
+        says('Done.'),
+      ),
+    });
+    const running = asked(opaque);
+    await typed(running, 'n\r', /^run it\? y once, n no >$/);
+    await typed(running, 'n\r', /^run it\? y once, s in this session, n no >$/);
+    expect(await running.ended).toBe(0);
+    expect(recordsOf(opaque, sessionOf(opaque)).filter(({ k }) => k === 'settled')).toMatchObject([
+      { decision: 'deny' },
+      { decision: 'deny' },
+    ]);
+    expect(existsSync(store(opaque))).toBe(false);
+  }, 60_000);
+
+  it.each<readonly [string, (path: string, workspace: Workspace) => void]>([
+    [
+      'is a link',
+      (path) => {
+        renameSync(path, `${path}.real`);
+        symlinkSync(`${path}.real`, path);
+      },
+    ],
+    ['has a second name', (path) => linkSync(path, `${path}.second`)],
+    ['can be read or written by other users', (path) => chmodSync(path, 0o660)],
+    ['is in a folder that other users can write to', (_, workspace) => chmodSync(store(workspace), 0o770)],
+    [
+      'is in a folder that is a link',
+      (_, workspace) => {
+        renameSync(store(workspace), `${store(workspace)}-real`);
+        symlinkSync(`${store(workspace)}-real`, store(workspace));
+      },
+    ],
+    ['holds no approvals', (path) => writeFileSync(path, readFileSync(path, 'utf8').slice(0, -20))],
+    ['holds no approvals', (path) => writeFileSync(path, readFileSync(path, 'utf8').replace('svc.yaml', 'other.yaml'))],
+    ['holds no approvals', (path) => writeFileSync(path, manyCalls(readFileSync(path, 'utf8'), 10_000))],
+  ])(
+    'does not count where its file %s, and a warning says so',
+    async (fault, breaks) => {
+      const workspace = pushing('pushed');
+      await kept(workspace);
+      breaks(file(workspace), workspace);
+      const { made, warnings } = await alone(workspace);
+      expect([made, warnings]).toEqual([[], expect.stringContaining('warning[W-APR-007]: ')]);
+      expect(warnings).toContain(fault);
+      const running = asked(workspace);
+      await typed(running, 'n\r', /^run it\? y once, s in this session, n no >$/);
+      expect(await running.ended).toBe(0);
+      expect((await svc(workspace, ['approve', '--forget', 'all'], { env })).code).toBe(0);
+      expect(await alone(workspace)).toMatchObject({ made: [], warnings: '' });
+    },
+    60_000,
+  );
+});
+
+function sessionOf({ folder }: Workspace): string {
+  return readdirSync(join(folder, '.svc', 'sessions'))[0] ?? '';
+}
+
+function callsIn(workspace: Workspace): readonly string[] {
+  const kept = JSON.parse(readFileSync(file(workspace), 'utf8')) as { calls: readonly { call: string }[] };
+  return kept.calls.map(({ call }) => call).toSorted();
+}
+
+function manyCalls(text: string, count: number): string {
+  const kept = JSON.parse(text) as { calls: readonly object[] };
+  return JSON.stringify({ ...kept, calls: Array.from({ length: count }, () => kept.calls[0]) });
+}
