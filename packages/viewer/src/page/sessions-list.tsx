@@ -86,6 +86,7 @@ export function SessionsList({ source }: { readonly source: ServedSource }): JSX
             label="Sessions"
             count={rows.length}
             rowHeight={36}
+            narrowRowHeight={56}
             active={active}
             isGrowing={false}
             onMove={setActive}

@@ -6,6 +6,8 @@ import { useLayoutEffect, useRef, useState } from 'preact/hooks';
 interface VirtualListProps {
   readonly count: number;
   readonly rowHeight: number;
+  /** On a page as narrow as a phone, where rows have two lines. */
+  readonly narrowRowHeight?: number;
   /** What a screen reader calls it. */
   readonly label: string;
   readonly id: string;
@@ -35,12 +37,17 @@ const tallest = 16_000_000;
 const around = 4;
 /** The head stays in sight above the rows. */
 const headHeight = 28;
+/** As page.css says. */
+const isNarrow = (): boolean => matchMedia('(max-width: 520px)').matches;
 
 export function VirtualList(props: VirtualListProps): JSX.Element {
-  const { count, rowHeight, label, id, active, isGrowing, columns, layout, onMove, onOpen } = props;
+  const { count, label, id, active, isGrowing, columns, layout, onMove, onOpen } = props;
   const box = useRef<HTMLDivElement>(null);
   const [top, setTop] = useState(0);
   const [view, setView] = useState(600);
+  const [narrow, setNarrow] = useState(isNarrow);
+  const rowHeight = (narrow && props.narrowRowHeight) || props.rowHeight;
+  const shownHeight = useRef(rowHeight);
   const wasAtEnd = useRef(false);
   const full = count * rowHeight;
   const height = Math.min(full, tallest);
@@ -53,11 +60,19 @@ export function VirtualList(props: VirtualListProps): JSX.Element {
     const { current } = box;
     if (current === null) return undefined;
     const observer = new ResizeObserver(() => {
-      if (box.current !== null) setView(box.current.clientHeight - headHeight);
+      if (box.current === null) return;
+      setView(box.current.clientHeight - headHeight);
+      setNarrow(isNarrow);
     });
     observer.observe(current);
     return () => observer.disconnect();
   }, []);
+
+  useLayoutEffect(() => {
+    // A phone was turned: the same rows stay in sight.
+    if (box.current !== null) box.current.scrollTop = (top * rowHeight) / shownHeight.current;
+    shownHeight.current = rowHeight;
+  }, [rowHeight]);
 
   useLayoutEffect(() => {
     const { current } = box;
