@@ -161,7 +161,7 @@ export class RemoteMcpServer {
     }
     const [, token = ''] = /^Bearer (.+)$/.exec(request.headers.authorization ?? '') ?? [];
     if (protection.isKnown(token)) return false;
-    const challenge = `Bearer resource_metadata="${protection.metadataUrl ?? place}", scope="tools"`;
+    const challenge = `Basic realm="tools", Bearer resource_metadata="${protection.metadataUrl ?? place}", scope="tools"`;
     response.writeHead(401, { 'www-authenticate': challenge, 'content-type': 'text/plain' }).end('who are you?');
     return true;
   }

@@ -3,6 +3,7 @@
 import type { IncomingMessage, RequestOptions } from 'node:http';
 import { setTimeout as after } from 'node:timers/promises';
 
+import { bearerFields } from '@svc/kit/http/challenges.ts';
 import { type Connections, responseOf } from '@svc/kit/net/connections.ts';
 import { readUpTo } from '@svc/kit/files/read-up-to.ts';
 import { headerOf, redirectWords, shownText, waitMsOf } from './http-words.ts';
@@ -128,8 +129,6 @@ export class ServerRequests {
 
 /** The scope that a refusal asks for (RFC 6750 §3), in characters that a scope may have; null without one. */
 function wantedScope(response: IncomingMessage): string | null {
-  return (
-    /(?:^|[\s,])scope="([\x21\x23-\x5b\x5d-\x7e ]{1,300})"/.exec(headerOf(response, 'www-authenticate') ?? '')?.[1] ??
-    null
-  );
+  const scope = bearerFields(headerOf(response, 'www-authenticate') ?? '').get('scope') ?? '';
+  return /^[\x21\x23-\x5b\x5d-\x7e ]{1,300}$/.test(scope) ? scope : null;
 }

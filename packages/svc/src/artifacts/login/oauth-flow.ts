@@ -5,6 +5,7 @@ import type * as Sdk from '@modelcontextprotocol/client';
 import { checkerWords } from '@svc/kit/diagnostics/checker-words.ts';
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import { printable, shortened } from '@svc/kit/diagnostics/printable.ts';
+import { bearerFields } from '@svc/kit/http/challenges.ts';
 import type { ProxyFor } from '@svc/kit/net/proxy.ts';
 import { redirectTarget, type RedirectSource } from '@svc/kit/net/redirect-rule.ts';
 import { version } from '@svc/kit/version.ts';
@@ -37,7 +38,10 @@ export async function findOffer(server: URL, asking: Asking): Promise<LoginOffer
   const { response, address } = await greeted(server, asking);
   const ledBy = ledByServer(server, address);
   const fetchFn = loginFetch({ ledBy, ...asking });
-  const { resourceMetadataUrl: named, scope: challenged } = sdk.extractWWWAuthenticateParams(response);
+  // The library finds nothing where another scheme comes first.
+  const challenge = bearerFields(response.headers.get('www-authenticate') ?? '');
+  const place = challenge.get('resource_metadata') ?? '';
+  const named = URL.canParse(place) ? new URL(place) : undefined;
   if (named !== undefined && named.origin !== server.origin)
     throw refused(server, `says of itself only at ${printable(named.origin)}, which is another origin`);
   const asksNobody = (error: unknown): never => {
@@ -61,7 +65,7 @@ export async function findOffer(server: URL, asking: Asking): Promise<LoginOffer
   if (metadata.code_challenge_methods_supported?.includes('S256') !== true)
     throw refused(at, 'does not announce PKCE with S256, without which others could use the answer');
   redirectTarget(metadata.authorization_endpoint, ledBy);
-  const wanted = challenged ?? scopes?.join(' ');
+  const wanted = challenge.get('scope') ?? scopes?.join(' ');
   const isLasting = metadata.scopes_supported?.includes('offline_access') === true;
   const scope = sdk.computeScopeUnion(wanted, isLasting ? 'offline_access' : undefined)?.slice(0, maxScope);
   return { server, ledBy, resource, metadata, scope };

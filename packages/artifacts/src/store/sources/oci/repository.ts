@@ -1,5 +1,6 @@
 /** Talks to one repository of an OCI registry (OCI distribution specification 1.1). */
 
+import { challengesIn } from '@svc/kit/http/challenges.ts';
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import { printable } from '@svc/kit/diagnostics/printable.ts';
 import { readUpTo } from '@svc/kit/files/read-up-to.ts';
@@ -26,7 +27,7 @@ import type { OciLogin } from './logins.ts';
 import { type OciRepositoryName, ociPrefix, originOf } from '../../../manifest/oci-reference.ts';
 import { refusedElsewhere } from '../refused-elsewhere.ts';
 import type { Mirror } from './mirror.ts';
-import { challengesIn, identityForm, withQuery } from './challenges.ts';
+import { identityForm, withQuery } from './token-request.ts';
 import { wordsIn } from './refusal-words.ts';
 import { maxAttempts, resumed } from './transfers.ts';
 import { isYes, pushBlob } from './upload.ts';

@@ -1,6 +1,4 @@
-/** Reads the challenge of a registry that requires a login, and writes the request for a token to its token service. */
-
-import type { Secret } from '@svc/kit/diagnostics/secret.ts';
+/** Reads where and how a server wants a login (RFC 9110 §11.6.1). */
 
 interface Challenge {
   /** In small letters, like the names of its fields. */
@@ -23,15 +21,7 @@ export function challengesIn(header: string): readonly Challenge[] {
   return found;
 }
 
-/** The address of a token service with these parameters; leaves out empty ones. */
-export function withQuery(realm: URL, query: Readonly<Record<string, string>>): URL {
-  const url = new URL(realm);
-  for (const [name, value] of Object.entries(query)) if (value !== '') url.searchParams.set(name, value);
-  return url;
-}
-
-/** The same parameters as a form, with an identity token instead of a password. */
-export function identityForm({ service, scope, token }: { service: string; scope: string; token: Secret }): string {
-  const fields = { grant_type: 'refresh_token', service, scope, refresh_token: token.reveal(), client_id: 'svc' };
-  return new URLSearchParams(fields).toString();
+/** What the first challenge for a bearer token says; nothing without one. */
+export function bearerFields(header: string): ReadonlyMap<string, string> {
+  return challengesIn(header).find(({ scheme }) => scheme === 'bearer')?.fields ?? new Map();
 }

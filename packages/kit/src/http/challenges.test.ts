@@ -1,11 +1,11 @@
 import { describe, expect, it } from 'vitest';
 
-import { challengesIn } from './challenges.ts';
+import { bearerFields, challengesIn } from './challenges.ts';
 
 const bearer = { scheme: 'bearer', fields: { realm: 'https://auth.example/token', service: 's' } };
 const basic = { scheme: 'basic', fields: { realm: 'r' } };
 
-describe('the challenges of a registry', () => {
+describe('the challenges of a server', () => {
   it.each([
     ['Bearer realm="https://auth.example/token",service="s"', [bearer]],
     ['Basic realm="r", Bearer realm="https://auth.example/token",service="s"', [basic, bearer]],
@@ -30,5 +30,18 @@ describe('the challenges of a registry', () => {
     `Bearer r="${'\\'.repeat(50_000)}`,
   ])('end where they are cut or endless, %#', (header) => {
     expect(challengesIn(header).length).toBeLessThan(3);
+  });
+
+  it.each([
+    'Bearer resource_metadata="https://a.example/m"',
+    'Basic realm="t", Bearer resource_metadata="https://a.example/m"',
+    'Negotiate, Bearer  Resource_Metadata = "https://a.example/m"',
+    'Bearer resource_metadata="https://a.example/m", Bearer resource_metadata="https://b.example/m"',
+  ])('%j name the fields for a bearer token', (header) => {
+    expect(bearerFields(header).get('resource_metadata')).toBe('https://a.example/m');
+  });
+
+  it('name no fields without Bearer', () => {
+    expect(bearerFields('Basic realm="t", scope="all"').size).toBe(0);
   });
 });
