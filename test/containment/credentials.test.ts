@@ -37,7 +37,12 @@ const hasPrograms = ['openssl', 'curl', 'git', 'python3'].every(hasProgram);
 interface Service {
   /** What was asked, with the credential: `GET /me known`. */
   readonly asked: string[];
-  readonly run: (commands: readonly string[], as?: { readonly uid: number | null }) => Promise<Ran>;
+  readonly run: (commands: readonly string[], as?: RunAs) => Promise<Ran>;
+}
+
+interface RunAs {
+  readonly uid?: number | null;
+  readonly manifest?: string;
 }
 
 interface Ran extends SvcEnd {
@@ -73,7 +78,7 @@ async function service(): Promise<Service> {
     NO_PROXY: '127.0.0.1',
     SVC_CONTAINMENT_CEILING: 'sealed',
   };
-  const run: Service['run'] = async (commands, { uid } = { uid: null }) => {
+  const run: Service['run'] = async (commands, { uid = null, manifest = whole } = {}) => {
     const script = commands.map((command, at) => ({
       kind: 'stream' as const,
       toolCalls: [{ id: `call_${at}`, name: 'bash', arguments: JSON.stringify({ command }) }],
@@ -86,8 +91,8 @@ async function service(): Promise<Service> {
       `name: keyed
 version: 0.1.0
 trace: { capture: content }
-inference: { endpoint: "${provider.endpoint}", model: small, max_turns: 30, driver: { artifact: svc-driver-openai } }
-${whole}`,
+inference: { endpoint: "${provider.endpoint}", model: small, max_turns: 40, driver: { artifact: svc-driver-openai } }
+${manifest}`,
     );
     const trusted = join(workspace.folder, 'authority.pem');
     copyFileSync(authority.certificate, trusted);
@@ -196,6 +201,20 @@ function filesIn(directory: string): readonly string[] {
 }
 
 const u = `https://${host}`;
+
+/** Asks the service, and then looks for the placeholder and the key in all memory of its own process. */
+const searchesMemory = `import re, urllib.request
+print(urllib.request.urlopen("${u}/me").read().decode())
+sought, found = [re.compile(rb"gh[p]_[0-9a-f]{32}"), re.compile(rb"c[a]nary.key")], [0, 0]
+with open("/proc/self/mem", "rb") as memory:
+    for line in open("/proc/self/maps"):
+        first, last = [int(part, 16) for part in line.split()[0].split("-")]
+        if " r" not in line or "[v" in line: continue
+        memory.seek(first)
+        try: held = memory.read(last - first)
+        except OSError: continue
+        found = [count + len(each.findall(held)) for count, each in zip(found, sought)]
+print("found", found[0] > 0, found[1])`;
 const node = (code: string): string => `node -e '${code}'`;
 
 describe.skipIf(!hasPrograms)('a key for commands in sealed (skipped without openssl, curl, git and python3)', () => {
@@ -244,6 +263,7 @@ describe.skipIf(!hasPrograms)('a key for commands in sealed (skipped without ope
         'env; cat /proc/*/environ; cat /proc/*/cmdline; grep -rsl can""ary . /etc /tmp "$HOME" /opt; echo searched',
         /searched/,
       ],
+      [`python3 -c '${searchesMemory}'`, /known identity\n\nfound True 0/],
     ];
     const all = [...clients, ...refused];
     const ran = await whereClassIs(context, 'sealed', async () => await run(all.map(([command]) => command)));
@@ -324,4 +344,24 @@ describe.skipIf(!hasPrograms)('a key for commands in sealed (skipped without ope
       expect(ran.heard.join('\n') + ran.stdout + ran.stderr).not.toContain('canary');
     },
   );
+
+  it('lets the client of GitHub open a pull request with the placeholder alone', async (context) => {
+    context.skip(!hasProgram('gh'), 'needs gh');
+    const { run, asked } = await service();
+    const as = 'GH_CONFIG_DIR=. GH_NO_UPDATE_NOTIFIER=1 GH_HOST=' + host;
+    const commands = [
+      `${as} GH_ENTERPRISE_TOKEN=$SERVICE_TOKEN gh api repos/acme/site/pulls -f title=Mend -f head=mend -f base=main`,
+      `${as} GH_ENTERPRISE_TOKEN=of-somebody-else gh api repos/acme/site/pulls 2>&1`,
+      `${as} GH_ENTERPRISE_TOKEN=$SERVICE_TOKEN gh api -X DELETE repos/acme/site 2>&1`,
+    ];
+    const manifest = whole.replace('[bash, ', '[bash, gh, ').replace('"* /me"', '"* /api/v3/repos/acme/site/pulls"');
+    const ran = await whereClassIs(context, 'sealed', async () => await run(commands, { manifest }));
+    expect(ran.heard).toEqual([
+      expect.stringContaining('known identity'),
+      expect.stringMatching(/credential of its own, the header authorization.*403/s),
+      expect.stringMatching(/no rule of that host lists its path.*403/s),
+    ]);
+    expect(asked).toEqual(['POST /api/v3/repos/acme/site/pulls known']);
+    expect(ran.heard.join('\n') + ran.stdout + ran.stderr).not.toContain('canary');
+  }, 120_000);
 });
