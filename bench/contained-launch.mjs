@@ -56,6 +56,27 @@ export const containedBubblewrap = {
   },
 };
 
+/** A program that may reach a host with a key, whose way there stands ready, against one that may reach it by its name. */
+/** @type {import('./support/row.mjs').Row} */
+export const containedKeyed = {
+  name: 'contained-keyed',
+  goal: { atMost: 1.05 },
+  unit: 'times',
+  measure: () =>
+    withLaunches('sealed', async (subject) => {
+      const taken = await alternate({
+        rounds,
+        subject: () => subject.keyed(launches),
+        floor: () => subject.reaching(launches),
+      });
+      return {
+        subject: `sealed, with a key ${taken.subject.toFixed(2)} ms`,
+        floor: `sealed, the host by its name ${taken.floor.toFixed(2)} ms`,
+        figure: taken.ratio,
+      };
+    }),
+};
+
 /** A launcher whose heap holds a gigabyte, against one whose heap holds nothing. */
 /** @type {import('./support/row.mjs').Row} */
 export const containedHeap = {

@@ -14,6 +14,7 @@ import {
   containedBubblewrap,
   containedFirst,
   containedHeap,
+  containedKeyed,
   containedInSmall,
   containedScoped,
   containedSealed,
@@ -24,6 +25,7 @@ import { firstToolCall } from './first-tool-call.mjs';
 import { idleMemory } from './idle-memory.mjs';
 import { idleWatchers } from './idle-watchers.mjs';
 import { jsonRpc } from './json-rpc.mjs';
+import { keyRequest } from './key-requests.mjs';
 import { longConversation } from './long-conversation.mjs';
 import { longMessage } from './long-message.mjs';
 import { manyCapsules } from './many-capsules.mjs';
@@ -75,6 +77,8 @@ const rows = [
   containedSealed,
   containedBubblewrap,
   containedHeap,
+  containedKeyed,
+  keyRequest,
   containedFirst,
   ...containedInSmall,
   ...sandboxCommands,

@@ -6,6 +6,11 @@ import { release, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { arch, getuid, platform } from 'node:process';
 
+import type { HostBinding, KeyGrants } from '@svc/artifacts/grants/host-bindings.ts';
+import { BoundPrograms } from '@svc/capsule/stage/bound-programs.ts';
+import { SessionKeys } from '@svc/capsule/stage/session-keys.ts';
+import { Secret } from '@svc/kit/diagnostics/secret.ts';
+import { systemClock } from '@svc/kit/system-clock.ts';
 import { neededFiles } from '@svc/sandbox/closure/needed-files.ts';
 import { systemFiles } from '@svc/sandbox/closure/file-collection.ts';
 import { containedEnvironment, containedHome } from '@svc/sandbox/contained-environment.ts';
@@ -32,6 +37,10 @@ const limits = {
 export interface LaunchSubject {
   contained(launches: number): Promise<number>;
   bare(launches: number): Promise<number>;
+  /** With one host granted by its name. */
+  reaching(launches: number): Promise<number>;
+  /** With that host granted with a credential, which stands ready for the program. */
+  keyed(launches: number): Promise<number>;
   /** As `bwrap` does it with the same mounts, namespaces and environment; no filter, no rules, no limits. */
   bubblewrap(launches: number): Promise<number>;
   /** Milliseconds of the first launch of a session with these commands: their files are looked for, and the plan is made. */
@@ -49,17 +58,53 @@ export async function openLaunches(wanted: ContainmentClass, packageRoot: string
   const session = await openPlace(containment, place, limits);
   const launcher = session.launcher(grantsFor([]));
   const env = environmentOf(place, wanted);
+  const destination = { scheme: 'https', host: 'api.example', port: 443 } as const;
+  const reaching = { ...grantsFor([]), networkAllow: [destination] };
+  const programs = boundPrograms(destination, place.privateDirectory);
+  const bound = programs.networkFor('shell', [destination]);
+  if (bound === null) throw new Error('no program would reach the host');
+  const keyed = session.launcher({ ...reaching, bound, reads: [programs.bundle] });
+  const unkeyed = session.launcher(reaching);
   const withMounts = bubblewrapArguments(place);
   return {
     contained: (launches) => meanMs(launches, () => launchOnce(launcher, env)),
     bare: (launches) => meanMs(launches, () => spawnOnce(program, [], env)),
+    reaching: (launches) => meanMs(launches, () => launchOnce(unkeyed, env)),
+    keyed: (launches) => meanMs(launches, () => launchOnce(keyed, { ...env, ...bound.variables })),
     bubblewrap: (launches) => meanMs(launches, () => spawnOnce('bwrap', [...withMounts, program], env)),
     first: (commands) => firstMs(containment, { place, commands }),
     close: async () => {
       await session.close();
+      programs.close();
       rmSync(folder, { recursive: true });
     },
   };
+}
+
+function boundPrograms(destination: HostBinding['destination'], directory: string): BoundPrograms {
+  const grants: KeyGrants = {
+    bindings: [{ destination, rules: null, credential: 'service', allowsForeign: false }],
+    credentials: [
+      {
+        name: 'service',
+        for: ['shell'],
+        header: 'authorization',
+        scheme: 'bearer',
+        user: '',
+        env: 'SERVICE_TOKEN',
+        shape: 'svc-key-',
+      },
+    ],
+  };
+  const secrets = new Map([['service', new Secret('key-of-the-bench')]]);
+  const keys = new SessionKeys({ grants, secrets, clock: systemClock });
+  return new BoundPrograms({
+    grants,
+    keys,
+    network: { proxyFor: null, authorities: null },
+    directory,
+    clock: systemClock,
+  });
 }
 
 async function openContainment(

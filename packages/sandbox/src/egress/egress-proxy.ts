@@ -335,6 +335,8 @@ export class EgressProxy {
     const { maxConnections } = this.#rules.limits;
     // The end of one direction is no end of the other, whatever options its listener has.
     client.allowHalfOpen = true;
+    // A head and a body are written apart: the second would wait for the client to confirm the first.
+    client.setNoDelay(true);
     client.on('error', () => client.destroy());
     // Twice: those that are turned away keep their socket until they have read why.
     if (this.#closed || this.#clients.size >= 2 * maxConnections) {

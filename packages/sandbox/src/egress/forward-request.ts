@@ -136,10 +136,10 @@ class RequestForward {
     const keep = wantsKeepAlive(head) && this.#sentWhole && plan.framing !== 'close';
     // An answer of a known length can still become a refusal that says why, until its first bytes are known to be fine.
     let isBegun = guard === null || plan.framing !== 'length';
-    const begin = async (): Promise<boolean> => {
-      if (isBegun) return true;
+    const begin = (): Buffer => {
+      if (isBegun) return noBytes;
       isBegun = true;
-      return await writePiece(client, encodeResponseHead(plan, keep));
+      return encodeResponseHead(plan, keep);
     };
     const cut = (): ForwardEnd => (isBegun || guard === null ? { kind: 'broken' } : refuse(502, `${guard.cutWords}.`));
     if (isBegun && !(await writePiece(client, encodeResponseHead(plan, keep)))) return { kind: 'broken' };
@@ -147,11 +147,11 @@ class RequestForward {
       for await (const piece of response as AsyncIterable<Buffer>) {
         const given = guard === null ? piece : this.#passed(guard, () => guard.next(piece));
         if (given === null) return cut();
-        if (given.length > 0 && !((await begin()) && (await this.#give(plan, given)))) return { kind: 'broken' };
+        if (given.length > 0 && !(await this.#give(plan, given, begin()))) return { kind: 'broken' };
       }
       const rest = guard === null ? null : this.#passed(guard, () => guard.rest());
       if (guard !== null && rest === null) return cut();
-      if (!((await begin()) && (await this.#give(plan, rest ?? noBytes)))) return { kind: 'broken' };
+      if (!(await this.#give(plan, rest ?? noBytes, begin()))) return { kind: 'broken' };
     } catch {
       // The server broke off, or broke its own framing: the client must not take what came for the whole.
       return { kind: 'broken' };
@@ -160,9 +160,11 @@ class RequestForward {
     return keep ? { kind: 'next' } : { kind: 'close' };
   }
 
-  async #give({ framing }: ResponsePlan, piece: Buffer): Promise<boolean> {
-    if (piece.length === 0) return true;
-    return await writePiece(this.#forwarding.client, framing === 'chunked' ? chunk(piece) : piece);
+  /** `head` goes out in one write with the piece. */
+  async #give({ framing }: ResponsePlan, piece: Buffer, head: Buffer): Promise<boolean> {
+    if (piece.length === 0 && head.length === 0) return true;
+    const framed = framing === 'chunked' && piece.length > 0 ? chunk(piece) : piece;
+    return await writePiece(this.#forwarding.client, head.length === 0 ? framed : Buffer.concat([head, framed]));
   }
 
   /** The reason that the server gives is not passed on. */
