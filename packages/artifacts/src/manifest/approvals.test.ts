@@ -122,7 +122,7 @@ describe('approvals of a manifest', () => {
   });
 
   it('refuse answers from where none can come, and a driver whose calls nobody sees', () => {
-    expect(problems('approvals: { answer: [mcp] }\n')[0]).toMatch(
+    expect(problems('approvals: { answer: [openai] }\n')[0]).toMatch(
       /^E-APR-001 .* approvals\.answer\[0\] must be one of/,
     );
     const of = capsule.replace(

@@ -10,7 +10,9 @@ export const verdicts = ['allow', 'ask', 'deny'] as const;
 export type Verdict = (typeof verdicts)[number];
 
 /** Where an answer may come from. */
-export const answerPlaces = ['terminal', 'door', 'acp'] as const;
+export const answerPlaces = ['terminal', 'door', 'acp', 'mcp'] as const;
+/** A client of MCP may let its own model fill in a form, so it has to be named. */
+const usualPlaces = answerPlaces.filter((place) => place !== 'mcp');
 
 /** A day, the longest that a person is waited for. */
 const maxTimeoutSecs = 86_400;
@@ -50,7 +52,7 @@ export const approvals = z.strictObject({
     ),
     600,
   ),
-  answer: z._default(z.array(z.enum(answerPlaces)).check(z.minLength(1)), [...answerPlaces]),
+  answer: z._default(z.array(z.enum(answerPlaces)).check(z.minLength(1)), usualPlaces),
   rules: z._default(z.array(rule).check(z.maxLength(1000)), []),
 });
 

@@ -86,6 +86,6 @@ async function whyUnattended(
   const askedAt = request.askedAt?.() ?? null;
   if (askedAt !== null && answer.includes(askedAt)) return null;
   if (launch.loaded.manifest.notify !== undefined) return null;
-  if (answer.includes('door') && (await knowsAnswerer())) return null;
+  if ((answer.includes('door') || answer.includes('mcp')) && (await knowsAnswerer())) return null;
   return 'nobody can be asked: there is neither a terminal nor an editor, no door token has the scope answer, and notify names no target';
 }

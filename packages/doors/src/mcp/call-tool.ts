@@ -21,7 +21,8 @@ import {
 } from './caller.ts';
 import { cancelTask, refusedTask } from './cancel-task.ts';
 import { linksToChanged } from './file-resources.ts';
-import { answerForm, type TaskHandle, taskHandle } from './task-handle.ts';
+import { formedApproval, settleByForm } from './approval-form.ts';
+import { formOf, type TaskHandle, taskHandle } from './task-handle.ts';
 
 /** Under which a client gives its answer back. */
 const answerKey = 'answer';
@@ -71,8 +72,14 @@ async function resumed(asked: AskedState, context: Context, caller: Caller): Pro
   const record = asked.principal === caller.principal.name ? visibleTask(asked.taskId, caller) : null;
   if (record === null) return mistakenCall(refusedTask(asked.taskId));
   // Answered by another, or not in time: there is nothing left to say to it.
-  if (record.task.inputWait?.question.waitId !== asked.waitId) return await ended(record, context, caller);
+  const question = record.task.inputWait?.question;
+  if (question?.waitId !== asked.waitId) return await ended(record, context, caller);
   const said = caller.sdk.inputResponse(context.mcpReq.inputResponses, answerKey);
+  const approval = formedApproval(question, caller);
+  if (approval !== null) {
+    if (said.kind === 'elicit') settleByForm(approval, said, caller);
+    return await ended(record, context, caller);
+  }
   if (said.kind === 'elicit' && said.action !== 'accept') {
     await cancelTask(record, caller);
     return await ended(record, context, caller);
@@ -94,12 +101,12 @@ async function ended(record: TaskRecord, context: Context, caller: Caller): Prom
     await caller.core.demandHeld(caller.principal);
   }
   const question = record.state === 'input-required' ? (record.task.inputWait?.question ?? null) : null;
-  // A client may let its model fill in a form, and no model approves a call.
-  if (question !== null && question.approval === undefined && takesForms(context, caller)) {
+  const form = question === null ? null : formOf(question, caller);
+  if (question !== null && form !== null && takesForms(context, caller)) {
     const { states, sdk, principal } = caller;
     if (isOfBefore(context)) cancelWithQuestion(record, question.waitId, context, caller);
     return sdk.inputRequired({
-      inputRequests: { [answerKey]: sdk.inputRequired.elicit(answerForm(question)) },
+      inputRequests: { [answerKey]: sdk.inputRequired.elicit(form) },
       requestState: await states.mint({ taskId: record.id, waitId: question.waitId, principal: principal.name }),
     });
   }

@@ -7,6 +7,7 @@ import { asJsonObject } from '@svc/protocol/json-object.ts';
 import type { Question, QuestionName } from '@svc/protocol/question.ts';
 import type { TaskRecord } from '@svc/session/task/task-record.ts';
 import { type Caller, type Context, senderOf, visibleTask } from './caller.ts';
+import { approvalForm, formedApproval, settleByForm } from './approval-form.ts';
 import { cancelTask, refusedTask } from './cancel-task.ts';
 import { taskResult } from './capsule-tool.ts';
 import { linksToChanged } from './file-resources.ts';
@@ -36,8 +37,14 @@ export function taskHandle(record: TaskRecord): TaskHandle {
   };
 }
 
-/** The form of a question, for the user of the client. */
-export function answerForm({ prompt }: Question): ElicitRequestFormParams {
+/** The form of a question, for the user of the client. Null for a call that this client may not approve. */
+export function formOf(question: Question, caller: Caller): ElicitRequestFormParams | null {
+  const approval = formedApproval(question, caller);
+  if (approval !== null) return approvalForm(approval);
+  return question.approval === undefined ? answerForm(question) : null;
+}
+
+function answerForm({ prompt }: Question): ElicitRequestFormParams {
   return {
     mode: 'form',
     message: prompt.toWellFormed(),
@@ -87,12 +94,13 @@ export function namedTask(params: unknown, caller: Caller): TaskRecord {
   throw new ProtocolError(ProtocolErrorCode.InvalidParams, why);
 }
 
-async function getTask(record: TaskRecord, _context: Context, { sdk }: Caller): Promise<Record<string, unknown>> {
+async function getTask(record: TaskRecord, _context: Context, caller: Caller): Promise<Record<string, unknown>> {
   const { state, task } = record;
   const handle = { ...taskHandle(record), resultType: 'complete' };
   const question = task.inputWait?.question;
-  if (state === 'input-required' && question !== undefined && question.approval === undefined) {
-    return { ...handle, inputRequests: { [keyOf(question)]: sdk.inputRequired.elicit(answerForm(question)) } };
+  const form = question === undefined ? null : formOf(question, caller);
+  if (state === 'input-required' && question !== undefined && form !== null) {
+    return { ...handle, inputRequests: { [keyOf(question)]: caller.sdk.inputRequired.elicit(form) } };
   }
   if (!record.isSettled || state === 'canceled') return handle;
   const result: CallToolResult = taskResult(record);
@@ -105,6 +113,8 @@ async function updateTask(record: TaskRecord, context: Context, caller: Caller):
   const question = record.task.inputWait?.question;
   const key = question === undefined ? '' : keyOf(question);
   const said = caller.sdk.inputResponse(context.mcpReq.inputResponses, key);
+  const approval = question === undefined ? null : formedApproval(question, caller);
+  if (approval !== null && said.kind === 'elicit') settleByForm(approval, said, caller);
   if (question !== undefined && question.approval === undefined && said.kind === 'elicit') {
     const text = said.content?.['answer'];
     if (said.action !== 'accept') await cancelTask(record, caller);
