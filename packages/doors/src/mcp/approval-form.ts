@@ -18,7 +18,7 @@ const titles = { once: 'Run it once', session: 'Run the same call for the rest o
 
 /**
  * The call, where this client may answer for it: the manifest names `mcp`, since a client may let its model fill in a form, and the client has shown a door
- * token with the scope `answer`. Null for any other client, and for a question that a text answers.
+ * token with the scope `answer`. Returns null for any other client, and if a text answers the question.
  */
 export function formedApproval({ approval }: Question, { core, principal }: Caller): AskedApproval | null {
   return approval !== undefined && core.facts.approvesByForms === true && mayApprove(principal) ? approval : null;
