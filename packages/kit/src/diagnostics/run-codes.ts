@@ -196,6 +196,11 @@ export const runCodes = {
     explanation:
       'The scripts of a skill are run by commands of capabilities.shell.allow, and one that they need is not listed; or its SKILL.md says disable-model-invocation, so that no model is offered it. The rest of the skill works.',
   },
+  'W-RUN-211': {
+    title: 'a skill that was found is left out',
+    explanation:
+      'svc "task" --skills takes the skills of .agents/skills and .claude/skills, of the folder and then of the home directory, under the names of their folders. One cannot be read as a skill, has the name of a command or of something else that the model can call, or is not the only one of its name: of two different ones neither is taken. A link may not lead out of the folder. The message says which, and why. The others are there.',
+  },
   'W-RUN-220': {
     title: 'the file that a session should begin with is not shown to the model',
     explanation:

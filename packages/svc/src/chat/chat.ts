@@ -98,7 +98,7 @@ export async function continueLast(
 }
 
 const ofChats =
-  'model keyEnv insecureHttp context write writeGit allow net env mcp hostRead projectText manifest workdir project trust containment envFile offline history plain sendToken continue';
+  'model keyEnv insecureHttp context write writeGit allow net env mcp skills hostRead projectText manifest workdir project trust containment envFile offline history plain sendToken continue';
 
 /** Joins the session that is named, goes on with it where it has ended, or starts one; the exit code. */
 export async function talkWith(

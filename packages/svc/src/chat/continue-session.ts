@@ -66,7 +66,7 @@ async function capsuleOfSession(
 }
 
 const ofAnswers =
-  'model keyEnv insecureHttp context write writeGit allow net env mcp hostRead projectText manifest workdir project trust containment envFile offline plain print output timeout maxTokens capture continue';
+  'model keyEnv insecureHttp context write writeGit allow net env mcp skills hostRead projectText manifest workdir project trust containment envFile offline plain print output timeout maxTokens capture continue';
 
 /**
  * `svc -p --continue "<text>"`: the answer of the last session of this folder to one more message. Sets the exit code. `E-RUN-202` while that session

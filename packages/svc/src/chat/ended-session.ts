@@ -233,10 +233,10 @@ function taskStart(journal: OpenJournal, options: GoingOnOptions): Start {
   const { path } = grants.project_folder ?? {};
   if (typeof path !== 'string') throw folderGone(session, 'its journal does not say where it is');
   holdToPlace(session, path);
-  const { model, keyEnv, insecureHttp, context, write, writeGit, allow, net, env, hostRead, mcp } = options;
+  const { model, keyEnv, insecureHttp, context, write, writeGit, allow, net, env, hostRead, mcp, skills } = options;
   const projectText = options.projectText === false ? false : undefined;
-  const given = { model, keyEnv, insecureHttp, context, projectText, write, writeGit, allow, net, env, hostRead, mcp };
-  const typed = flagsThatAreSet(given);
+  const held = { model, keyEnv, insecureHttp, context, projectText, write, writeGit };
+  const typed = flagsThatAreSet({ ...held, allow, net, env, hostRead, mcp, skills });
   const text = manifestIn(journal);
   return {
     args: async () => {
@@ -270,7 +270,7 @@ interface RecordedManifest {
 async function flagsOf({ text, isTrusted, typed }: RecordedManifest, grants: RecordedGrants): Promise<TaskFlags> {
   const { loadCapsuleManifest } = await import('@svc/artifacts/manifest/load.ts');
   const { manifest } = loadCapsuleManifest({ file: 'svc.yaml', text, env: {}, purpose: 'inspect' });
-  const { inference, capabilities } = manifest;
+  const { inference, capabilities, artifacts } = manifest;
   const { model, endpoint = '', project_text: projectTexts } = inference;
   const projectText = projectTexts !== undefined;
   const provider = providers.find((each) => each.endpoint === endpoint);
@@ -293,7 +293,8 @@ async function flagsOf({ text, isTrusted, typed }: RecordedManifest, grants: Rec
     env: list((capabilities.env?.allow ?? []).filter((name) => !name.startsWith('GIT_'))),
     hostRead: list(capabilities.filesystem?.host_read),
   };
-  const kept = flagsThatAreSet(lists);
+  const skills = artifacts.some(({ runtime }) => runtime === 'skill') ? true : undefined;
+  const kept = flagsThatAreSet({ ...lists, skills });
   return { ...named, projectText, ...kept, ...(grants.project_folder?.writable === true ? { write: true } : {}) };
 }
 

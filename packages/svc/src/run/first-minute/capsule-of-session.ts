@@ -139,6 +139,9 @@ function partsOf(
       floor: containment === 'advisory' ? null : (containment ?? null),
       editor: editorOf(artifacts),
       hasProjectText: inference.project_text !== undefined,
+      skills: artifacts.flatMap(({ name, version, runtime, source }) =>
+        runtime === 'skill' && source !== undefined ? [{ name, version, source }] : [],
+      ),
     },
   };
 }

@@ -49,6 +49,8 @@ export interface TaskFlags {
   readonly hostRead?: readonly string[];
   /** False leaves `AGENTS.md` of the folder out. */
   readonly projectText?: boolean;
+  /** Takes the skills of the folder and of the home directory. */
+  readonly skills?: boolean;
   /** The commands of MCP servers, in words, and the addresses of those on the web. */
   readonly mcp?: readonly (readonly string[])[];
   /** Nothing is fetched. */
@@ -120,7 +122,13 @@ export async function openTask(
   );
   const root = adhocRoot(home);
   const granted = grantsOf(flags, achieved, { searchPath: env['PATH'] ?? '', git, cwd });
-  const grants = { ...granted, servers: await serversOf(flags, granted, { root, context, isReport }) };
+  const servers = await serversOf(flags, granted, { root, context, isReport });
+  const { skillsOfTask } = await import('./skills-of-task.ts');
+  const found = await skillsOfTask(flags.skills === true, { folder: path, home, packageRoot }, [
+    ...granted.commands,
+    ...servers.map(({ name }) => name),
+  ]);
+  const grants = { ...granted, servers, skills: found.skills };
   const folder = folderName(path);
   const text = capsuleText(adhocName, keptComment(path, writable), {
     model,
@@ -139,13 +147,13 @@ export async function openTask(
         root,
         project,
         ...(widening === null || flags.isChat === true || !context.stderr.isTerminal ? {} : { widening }),
-        warnings: [...absentVariables(grants, env), ...(git?.warnings ?? [])],
+        warnings: [...absentVariables(grants, env), ...(git?.warnings ?? []), ...found.warnings],
       },
       ...(git === null ? {} : { env: { ...env, ...git.identity } }),
       manifestFile: join(root, 'svc.yaml'),
       readEnvFile: false,
     },
-    firstRows: () => firstRows({ model, grants, folder, achieved, projectText }),
+    firstRows: () => firstRows({ model, grants, folder, achieved, projectText, untaken: found.untaken }),
     adhoc: { refused, text, root },
   };
 }
@@ -251,11 +259,13 @@ interface FirstRow {
   readonly folder: string;
   readonly achieved: ContainmentClass;
   readonly projectText: ScopeObject['project_text'] | null;
+  /** How many skills are there and are not taken. */
+  readonly untaken: number;
 }
 
 /** What the task works with and may do, in one row; more rows where somebody has to know more. */
-function firstRows({ model, grants, folder, achieved, projectText = null }: FirstRow): Shown {
-  const { hosts, commands, variables, reads, servers = [] } = grants;
+function firstRows({ model, grants, folder, achieved, projectText = null, untaken }: FirstRow): Shown {
+  const { hosts, commands, variables, reads, servers = [], skills = [] } = grants;
   const dot = '\u00B7';
   const access = grants.folder === 'write' ? 'can be changed' : 'read only';
   const network = hosts.length === 0 ? 'no network' : hosts.join(', ');
@@ -264,8 +274,11 @@ function firstRows({ model, grants, folder, achieved, projectText = null }: Firs
   const given = servers.length === 0 ? read : `${read} ${dot} mcp ${servers.map(({ name }) => name).join(', ')}`;
   const held = commands.length === 0 ? `${achieved}, no commands` : achieved;
   const rules = projectText === null ? '' : ` ${dot} ${projectText.path} ${shownBytes(projectText.bytes)}`;
+  const count = skills.length + untaken;
+  const taught =
+    count === 0 ? '' : ` ${dot} ${count} skill${count === 1 ? '' : 's'}${untaken === 0 ? '' : ', taken with --skills'}`;
   return joined([
-    say`svc ${version} ${dot} ${model.model} (${model.from}) ${dot} ${folder} ${access}${rules} ${dot} ${network}${given} ${dot} ${held}\n`,
+    say`svc ${version} ${dot} ${model.model} (${model.from}) ${dot} ${folder} ${access}${rules}${taught} ${dot} ${network}${given} ${dot} ${held}\n`,
     ...(model.isInsecure === true
       ? [
           exactLine`--insecure-http: anybody on the way to ${model.endpoint} can read the task, the answers${model.keyVariable === null ? '' : ' and the key'}\n`,

@@ -76,7 +76,7 @@ export interface Conversation {
 
 /** Options that mean in a chat what they mean for a task. */
 const ofChat: ReadonlySet<string> = new Set(
-  'model keyEnv insecureHttp context write writeGit allow net env mcp hostRead projectText containment offline'.split(
+  'model keyEnv insecureHttp context write writeGit allow net env mcp skills hostRead projectText containment offline'.split(
     ' ',
   ),
 );
@@ -104,6 +104,7 @@ export function withTaskFlags(command: Command): Command {
       'an MCP server whose tools the task may call: "npx -y <package> .", or https://<host>/<path>',
       aServer,
     )
+    .option('--skills', 'offer the skills of .agents/skills and .claude/skills, here and of the home directory')
     .option('--no-project-text', 'leave AGENTS.md of the folder out, which is put before the task')
     .option('--host-read <paths>', 'folders of this machine that its commands may read, such as /opt/sdk', paths);
 }
@@ -138,6 +139,7 @@ export function taskFlagsAsGiven(flags: TaskFlags): readonly string[] {
     env,
     hostRead,
     mcp = [],
+    skills,
   } = flags;
   const lists = { allow, net, env, 'host-read': hostRead };
   return [
@@ -146,6 +148,7 @@ export function taskFlagsAsGiven(flags: TaskFlags): readonly string[] {
     ...(insecureHttp === true ? ['--insecure-http'] : []),
     ...(context === undefined ? [] : ['--context', String(context)]),
     ...(projectText === false ? ['--no-project-text'] : []),
+    ...(skills === true ? ['--skills'] : []),
     ...(write === true ? ['--write'] : []),
     ...(writeGit === true ? ['--write-git'] : []),
     ...mcp.flatMap((words) => ['--mcp', words.map(shellWord).join(' ')]),
@@ -264,6 +267,7 @@ export function refuseFlags(
     'net',
     'env',
     'mcp',
+    'skills',
     'hostRead',
   ] as const;
   const given = options.projectText === false ? 'noProjectText' : flags.find((flag) => options[flag] !== undefined);

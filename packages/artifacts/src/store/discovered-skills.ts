@@ -1,0 +1,110 @@
+/** Finds standard skill folders where people keep them. */
+
+import { readdirSync, realpathSync } from 'node:fs';
+import { basename, join } from 'node:path';
+
+import { Diagnostic, DiagnosticList } from '@svc/kit/diagnostics/diagnostic.ts';
+import { quoted } from '@svc/kit/diagnostics/printable.ts';
+import { isMaskedName } from '@svc/kit/files/masked-names.ts';
+import { isBeneath } from '@svc/kit/files/resolve-beneath.ts';
+import { unlessRefused } from '@svc/kit/files/unless-refused.ts';
+import { fittedName } from '../manifest/skill-file.ts';
+import { openSkill } from './kept-skills.ts';
+import { isSkillFolder } from './skill-folder.ts';
+import type { StorePlaces } from './store-places.ts';
+
+/** Where other agents look for skills, below a project and below the home directory. */
+export const usualSkillFolders: readonly string[] = ['.agents/skills', '.claude/skills'];
+
+/** Each is a tool of the model. */
+const mostSkills = 128;
+const mostLookedAt = 2000;
+
+/** A folder whose children may be skills. */
+export interface SkillShelf {
+  /** Absolute. */
+  readonly directory: string;
+  /** The folder that no link may lead out of; null where links may lead anywhere. */
+  readonly within: string | null;
+}
+
+/** A skill as an entry of a manifest names it. */
+export interface DiscoveredSkill {
+  readonly name: string;
+  readonly version: string;
+  /** Absolute. */
+  readonly source: string;
+}
+
+/** The folders with a `SKILL.md` on these shelves, in their order, sorted on each. Nothing in them is read. */
+export function skillsOn(shelves: readonly SkillShelf[]): readonly string[] {
+  return shelves.flatMap(({ directory, within }) => {
+    const root = within === null ? null : unlessRefused(() => realpathSync(within), null);
+    const names = unlessRefused(() => readdirSync(directory).sort(), []).slice(0, mostLookedAt);
+    return names
+      .map((name) => join(directory, name))
+      .filter((folder) => isSkillFolder(folder) && (within === null || leadsInto(folder, root)));
+  });
+}
+
+function leadsInto(folder: string, root: string | null): boolean {
+  const real = unlessRefused(() => realpathSync(folder), null);
+  return root !== null && real !== null && isBeneath(root, real);
+}
+
+/**
+ * The skills on these shelves under the names of their folders, each looked at whole. Gives `W-RUN-211` for what is left out: a folder that is no good skill or has what is masked, one whose name `taken`
+ * has, two different ones of one name, and all beyond 128. The same skill on two shelves counts once.
+ */
+export async function discoverSkills(
+  shelves: readonly SkillShelf[],
+  taken: ReadonlySet<string>,
+  places: StorePlaces,
+): Promise<{ readonly skills: readonly DiscoveredSkill[]; readonly warnings: readonly Diagnostic[] }> {
+  const found = new Map<string, { readonly skill: DiscoveredSkill; readonly sha256: string }>();
+  const met = new Set<string>();
+  const warnings: Diagnostic[] = [];
+  const leave = (folder: string, why: string): void => void warnings.push(leftOut(folder, why));
+  for (const source of skillsOn(shelves)) {
+    const name = fittedName(basename(source));
+    if (name === null) leave(source, 'its name has no letter or digit');
+    else if (taken.has(name)) leave(source, `${name} is the name of something else in this capsule`);
+    else if (found.size === mostSkills) leave(source, `there are ${mostSkills} before it`);
+    else {
+      const opened = await opening(name, source, places);
+      if (opened instanceof Diagnostic) {
+        leave(source, opened.message);
+        continue;
+      }
+      const other = found.get(name);
+      if (other === undefined) found.set(name, opened);
+      else if (other.sha256 !== opened.sha256) {
+        met.add(name);
+        leave(source, `${other.skill.source} has the same name, and is left out too`);
+      }
+    }
+  }
+  const skills = [...found.values()].map(({ skill }) => skill);
+  return { skills: skills.filter(({ name }) => !met.has(name)), warnings };
+}
+
+async function opening(
+  name: string,
+  source: string,
+  places: StorePlaces,
+): Promise<{ readonly skill: DiscoveredSkill; readonly sha256: string } | Diagnostic> {
+  try {
+    const { manifest, sha256, skill } = await openSkill({ name, version: '0.0.0', source }, places);
+    const masked = skill?.files.find((file) => file.split('/').some(isMaskedName));
+    if (masked !== undefined) return new Diagnostic('E-ART-002', `it has ${quoted(masked)}, which no task is shown`);
+    return { skill: { name, version: manifest.version, source }, sha256 };
+  } catch (error) {
+    const fault = error instanceof DiagnosticList ? error.diagnostics[0] : error;
+    if (fault instanceof Diagnostic) return fault;
+    throw error;
+  }
+}
+
+function leftOut(folder: string, why: string): Diagnostic {
+  return new Diagnostic('W-RUN-211', `the skill in ${quoted(folder)} is left out: ${why}`);
+}
