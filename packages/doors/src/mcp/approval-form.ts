@@ -14,7 +14,11 @@ interface SaidToForm {
   readonly content?: Readonly<Record<string, unknown>> | undefined;
 }
 
-const titles = { once: 'Run it once', session: 'Run the same call for the rest of the session' } as const;
+const titles = {
+  once: 'Run it once',
+  session: 'Run the same call for the rest of the session',
+  manifest: 'Run the same call in every session of this manifest',
+} as const;
 
 /**
  * The call, where this client may answer for it: the manifest names `mcp`, since a client may let its model fill in a form, and the client has shown a door
