@@ -15,6 +15,7 @@ import {
   type SettledApproval,
 } from '@svc/protocol/approval.ts';
 import { encodeAnswer } from '@svc/protocol/question.ts';
+import { encodeCommand, type TypedCommand } from '@svc/protocol/typed-command.ts';
 import {
   decodeFileFacts,
   decodeListing,
@@ -151,6 +152,15 @@ export class CapsuleClient {
   async answer(taskId: string, waitId: string, text: string, { signal }: CallOptions = {}): Promise<TaskFacts> {
     await this.#checkedCard(signal);
     return this.#taskIn(await this.#askBeyond('tasks/answer', encodeAnswer({ taskId, waitId, text }), signal));
+  }
+
+  /**
+   * Starts a task that is this command, at which no model works. Only the person who started the capsule may. Throws `fault` -32011 for a capsule without a shell, `not-served` for
+   * one that takes no commands.
+   */
+  async command(typed: TypedCommand, { signal }: CallOptions = {}): Promise<TaskFacts> {
+    await this.#checkedCard(signal);
+    return this.#taskIn(await this.#askBeyond('tasks/command', encodeCommand(typed), signal));
   }
 
   /** The calls that wait for an approval. Throws `not-served` for a capsule that knows no approvals. */

@@ -264,6 +264,8 @@ class Dispatch {
         return cancelTask(params, deps);
       case 'tasks/answer':
         return answerTask(params, deps);
+      case 'tasks/command':
+        return import('./own/typed-command.ts').then((own) => own.runCommand(params, deps));
       case 'approvals/list':
         return import('./own/approvals.ts').then((own) => own.listApprovals(deps.session));
       case 'approvals/answer':

@@ -44,6 +44,7 @@ const calls: readonly Call[] = [
   ['tasks/get', '/', (id) => ({ id }), read],
   ['tasks/cancel', '/', (id) => ({ id }), cancel],
   ['tasks/answer', '/', (id) => ({ id, wait: 'q1', text: 'x' }), answer],
+  ['tasks/command', '/', () => ({ command: 'ls', told: false }), send],
   ['approvals/list', '/', empty, [['read', 'answer']]],
   ['approvals/answer', '/', () => ({ id: 'apr_1', digest: 'sha256:0', decision: 'allow' }), answer],
   ['session/stop', '/', empty, stop],
@@ -109,6 +110,9 @@ const calls: readonly Call[] = [
   ['GET', '/v1/responses/resp_ID/nothing', nothing, anybody],
   ['POST', '/v1/responses/resp_ID/cancel', empty, cancel],
 ];
+
+/** No token is enough for it. */
+const ofPerson = 'tasks/command';
 
 const methodsOfHttp: ReadonlySet<string> = new Set(['GET', 'HEAD', 'POST', 'DELETE']);
 
@@ -234,12 +238,13 @@ describe('a token', () => {
         expect({ name, path, isForbidden, tells }).toEqual({
           name,
           path,
-          isForbidden: lacks(needs, own),
+          isForbidden: lacks(needs, own) || name === ofPerson,
           tells: false,
         });
         if (!isForbidden || name === 'HEAD') continue;
         const [, refusal = scopeMissing] = refusals.find(([below]) => path.startsWith(below) && path !== '/a2a/') ?? [];
-        expect(JSON.parse(text)).toMatchObject(refusal as object);
+        if (lacks(needs, own)) expect(JSON.parse(text)).toMatchObject(refusal as object);
+        else expect(JSON.parse(text)).toMatchObject({ error: 'person_missing' });
       }
     },
   );
@@ -296,7 +301,7 @@ describe('the listener token, and a client that has to show none', () => {
     const { capsule, id } = await asked(home, { callers: home.callers({ listenerToken }) });
     for (const call of calls) {
       // Children get the listener token too, and tools reach a listener that asks for none.
-      const isRefused = call[0] === 'approvals/answer';
+      const isRefused = call[0] === 'approvals/answer' || call[0] === ofPerson;
       expect([call[0], (await ask(capsule, shown, call, id)).status === 403]).toEqual([call[0], isRefused]);
     }
   });

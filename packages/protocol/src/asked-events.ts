@@ -5,4 +5,4 @@ export const eventsHeader = 'svc-events';
 export const eventsVersion = '1';
 
 /** What `POST /` answers to requests with the header, beside what the card lists. */
-export const methodsBeyond = ['tasks/answer', 'approvals/list', 'approvals/answer'] as const;
+export const methodsBeyond = ['tasks/answer', 'tasks/command', 'approvals/list', 'approvals/answer'] as const;

@@ -35,6 +35,8 @@ const faults = {
   'completion-refused': [-32004, 'Completion refused'],
   /** An answer to a question that does not wait for one, or not any more. */
   'question-not-open': [-32010, 'Question not open'],
+  /** A command of a person that the capsule has no shell for, or no conversation. */
+  'command-refused': [-32011, 'Command refused'],
   /** Another answer came first, or the time was over; its data says how it was settled. */
   'approval-settled': [-32050, 'Approval settled already'],
   /** An answer for another call than the one that waits. */

@@ -53,7 +53,8 @@ function parseAt({ messageId, role, parts, contextId }: JsonObject, prefix: '' |
   return { kind: 'message', message: typeof contextId === 'string' ? { ...message, contextId } : message };
 }
 
-function contextIdProblem(contextId: unknown): string | undefined {
+/** Says what is wrong with the id of a context, as a clause; undefined where nothing is. */
+export function contextIdProblem(contextId: unknown): string | undefined {
   if (contextId === undefined) return undefined;
   if (typeof contextId !== 'string') return 'must be a string';
   if (contextId === '') return 'must not be empty';

@@ -64,6 +64,13 @@ export class Session {
     return this.#runner.inference.model;
   }
 
+  /** What a command that a person typed needs: a shell for it, and a conversation where that is to get what it gave. */
+  async takesCommand(isTold: boolean): Promise<'yes' | 'no-shell' | 'no-conversation'> {
+    const { shellOf } = await import('./loop/typed-command.ts');
+    if (shellOf(this.#runner.inventory) === null) return 'no-shell';
+    return isTold && this.#runner.conversations === null ? 'no-conversation' : 'yes';
+  }
+
   /** Is null where the manifest has none. */
   get approvals(): Approvals | null {
     return this.#runner.approvals;

@@ -148,6 +148,8 @@ export interface RunChanges {
   readonly task: (find: () => Promise<InitialTask | null>) => Promise<InitialTask | null>;
   /** Separates the conversations of this run from all others in the same workdir; absent to use those of the workdir. */
   readonly thread?: string;
+  /** A person types to the session, and may run commands of their own in it. */
+  readonly hasPerson?: true;
   /** The session that this one goes on with; absent where it begins anew. */
   readonly continues?: ContinuedSession;
 }

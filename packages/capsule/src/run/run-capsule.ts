@@ -91,7 +91,8 @@ async function serveSession(session: SessionLaunch): Promise<EndedSession> {
   });
   const { manifest } = launch.loaded;
   const serve = servedDoors(manifest);
-  const personKey = manifest.approvals === undefined ? null : (await import('./person-key.ts')).makePersonKey(launch);
+  const hasPerson = manifest.approvals !== undefined || request.changes?.hasPerson === true;
+  const personKey = hasPerson ? (await import('./person-key.ts')).makePersonKey(launch) : null;
   const callers = await callersOf(request, { ...launch, personKey }, observer);
   const admits = (headers: IncomingHttpHeaders): boolean | Promise<boolean> => callers.admits(headers);
   const answers = answerBudget();

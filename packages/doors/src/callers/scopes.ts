@@ -25,6 +25,7 @@ const ofServed: Readonly<Record<ServedMethod | (typeof methodsBeyond)[number], r
   'tasks/get': ['read'],
   'tasks/cancel': ['send', 'stop'],
   'tasks/answer': ['answer'],
+  'tasks/command': ['send'],
   'approvals/list': ['read', 'answer'],
   'approvals/answer': ['answer'],
   'session/stop': ['stop'],

@@ -167,7 +167,7 @@ function taskId(params: unknown): string | undefined {
 }
 
 /** The task as it stands: the prompt while it waits for input, the result text once completed (docs/protocol.md "Task objects"). */
-function taskObject(task: Task): TaskObject {
+export function taskObject(task: Task): TaskObject {
   const { id, contextId, reportedState: state } = task;
   return encodeTask({
     id,
@@ -185,7 +185,7 @@ function stateObject({ id, contextId, reportedState: state }: Task): TaskObject 
 }
 
 /** A task there was no room for; `tasks/get` does not know it later. */
-function rejectedTaskObject({ id, contextId }: Task): TaskObject {
+export function rejectedTaskObject({ id, contextId }: Task): TaskObject {
   return encodeTask({ id, contextId, state: 'rejected', message: rejectedMessage, prompt: null, response: null });
 }
 

@@ -191,7 +191,7 @@ describe('a connection that asks for events', () => {
       version: '1.2.3',
       model: 'm',
       containment: 'sealed',
-      methods: ['tasks/answer', 'approvals/list', 'approvals/answer'],
+      methods: ['tasks/answer', 'tasks/command', 'approvals/list', 'approvals/answer'],
       usage: { input_tokens: 30, output_tokens: 15 },
       tasks: [],
       tasks_left_out: 0,

@@ -132,4 +132,9 @@ export const commandCodes = {
     explanation:
       "The journal of a session of svc run --capsule has the hash of the archive. svc --continue and svc chat <session> go on with those bytes alone: a version that was replaced in a store or a registry may be somebody else's capsule. Find out who replaced it, or begin anew with svc run --capsule.",
   },
+  'E-RUN-206': {
+    title: 'a command that a person typed in a chat cannot be run',
+    explanation:
+      'A line that begins with ! is a command for the shell of the capsule, held to what the capsule is granted. It needs a shell in capabilities.shell.allow, such as sh; and a capsule of this user that svc chat has started, or that has approvals: only such a one has a key by which it knows the person from all other clients. With !! it needs a conversation too (lifecycle.conversation: threaded). A message that begins with ! is sent with /say.',
+  },
 } as const satisfies Record<string, CatalogueEntry>;

@@ -113,6 +113,8 @@ export const recordSchemas = {
     ...sender,
     /** The place of its conversation, for a task that continues one whose sender showed a door token. */
     conversation: z.string().optional(),
+    /** There for a command that a person typed: whether its conversation got what it gave. */
+    command: z.enum(['shown', 'told']).optional(),
     by: z.enum(['start', 'message', 'work-end', 'child-end']),
     together,
     past,

@@ -149,6 +149,8 @@ export class Approvals {
     const ruled = recorder.find(`${call.place}/approval`, () => this.#ruling(rules, call));
     if (ruled === null || ruled.isRemembered) return { kind: 'proceed' };
     if (ruled.verdict === 'deny') return denied(`the rules of the operator deny this call (${ruled.rule})`);
+    // A person has typed it: they need not be asked.
+    if (task.command !== null) return { kind: 'proceed' };
     const why = await recorder.settle(`${call.place}/answerers`, unattended);
     if (why !== null) return denied(`a person has to approve this call (${ruled.rule}), and ${why}`);
     task.signal.throwIfAborted();

@@ -9,7 +9,6 @@ import {
   type InferenceCall,
   type InferenceRequest,
   type Message,
-  type ToolAnswer,
   judgeResponse,
   type ToolCallBlock,
 } from '../model/driver.ts';
@@ -20,7 +19,7 @@ import type { Recorder } from '../recorder/recorder.ts';
 import { maxRetriesTraced } from '../recorder/shown-chunks.ts';
 import type { SpendMeter } from '../model/spend-meter.ts';
 import type { TaskFailure } from '../task/task.ts';
-import type { CallVerdict, CheckedCall, InputAnswer } from '../tools/tool.ts';
+import type { CallVerdict, CheckedCall, DispatchedCall, InputAnswer } from '../tools/tool.ts';
 import type { WorkdirSize } from '../workdir/workdir-size.ts';
 import type { Attempt } from './attempt.ts';
 import { CallLines } from './call-lines.ts';
@@ -88,6 +87,11 @@ export async function runAttempt(
   }
 }
 
+/** Carries out one call as if the model had made it, waits for its end however long that takes, and asks no model. */
+export async function runCall(attempt: Attempt, call: ToolCallBlock, context: AgentLoopDeps): Promise<DispatchedCall> {
+  return await new AgentLoop(attempt, [], { ...context, driverTask: null }).carryOut(call);
+}
+
 type TurnEnd = { readonly kind: 'next' } | AttemptEnd;
 
 const conversationTooLong: AttemptEnd = {
@@ -95,10 +99,13 @@ const conversationTooLong: AttemptEnd = {
   error: `the conversation holds more than ${maxConversation} characters, which no model takes`,
 };
 
+/** `driverTask` is null where no model is asked. */
+type LoopDeps = AgentLoopDeps & { readonly driverTask: DriverTask | null };
+
 class AgentLoop {
   readonly messages: Message[];
   readonly #attempt: Attempt;
-  readonly #deps: AgentLoopDeps & { readonly driverTask: DriverTask };
+  readonly #deps: LoopDeps;
   readonly #window: ContextWindow;
   /** Aborted when nobody wants an answer any more, of the model or a tool. */
   readonly #signal: AbortSignal;
@@ -107,11 +114,7 @@ class AgentLoop {
   #hasCalled = false;
   #continuationId: string | undefined;
 
-  constructor(
-    attempt: Attempt,
-    history: readonly Message[],
-    deps: AgentLoopDeps & { readonly driverTask: DriverTask },
-  ) {
+  constructor(attempt: Attempt, history: readonly Message[], deps: LoopDeps) {
     this.messages = [...history];
     this.#attempt = attempt;
     this.#deps = deps;
@@ -128,6 +131,14 @@ class AgentLoop {
       if (end.kind !== 'next') return end;
     }
     return { kind: 'turns-exhausted', maxTurns: inference.maxTurns };
+  }
+
+  async carryOut(call: ToolCallBlock): Promise<DispatchedCall> {
+    await this.#checkSize();
+    this.#attempt.announce({ kind: 'turn-started', turn: 1 });
+    const done = await this.#dispatch(1, call);
+    await this.#checkSize();
+    return done;
   }
 
   async #turn(turn: number): Promise<TurnEnd> {
@@ -195,6 +206,7 @@ class AgentLoop {
     // Sets aside what the call may cost until it is counted: a hook may ask the model meanwhile.
     const release = spend.hold(request);
     try {
+      if (driverTask === null) throw new Error('a loop without a driver asks no model');
       const answer = driverTask.infer(request, this.#call(turn, way, retries));
       inventory.warm();
       const { outcome: driven, streamedText } = await this.#attempt.inferred(answer);
@@ -227,9 +239,9 @@ class AgentLoop {
       onRequest: (host) => way.asked(host),
       onFirstBytes: () => way.onFirstByte(),
       callTool: async (block) => {
-        const answer = await this.#dispatch(turn, block);
+        const { content, isError } = await this.#dispatch(turn, block);
         workdirSize.begin();
-        return answer;
+        return { content, isError };
       },
       onRetryWait: (wait, why) => activity.emit({ kind: 'retry-waits', task, turn, wait, why }),
       onRetry: (reason) => {
@@ -269,7 +281,7 @@ class AgentLoop {
     return { kind: 'next' };
   }
 
-  async #dispatch(turn: number, block: ToolCallBlock): Promise<ToolAnswer> {
+  async #dispatch(turn: number, block: ToolCallBlock): Promise<DispatchedCall> {
     const { activity, recorder, hooks, hooked, inventory, requestInput, approve, widen } = this.#deps;
     const { task } = this.#attempt;
     this.#attempt.throwIfCanceled();
@@ -294,6 +306,7 @@ class AgentLoop {
         place,
         settle: (look) => recorder.settle(`${place}/look`, look),
         signal: this.#signal,
+        isAwaited: this.#deps.driverTask === null,
         judge: async (call) => {
           const { place: _, ...judged } = call;
           const verdict = await hooks.judgeCall(hooked, { ...judged, turn });
@@ -325,7 +338,7 @@ class AgentLoop {
     activity.emit({ kind: 'call-ended', task, turn, input, digits, call: dispatched, step });
     lines.settle();
     lines.throwIfFailed();
-    return { content: dispatched.content, isError: dispatched.isError };
+    return dispatched;
   }
 
   async #checkSize(): Promise<void> {

@@ -129,8 +129,8 @@ export class TaskBoard {
   }
 
   #accept(task: Task, source: TaskSource): Submission {
-    const { id, contextId, conversation, origin, trust, lane, sender, text } = task;
-    const arrived = { id, contextId, conversation, origin, trust, lane, sender, text };
+    const { id, contextId, conversation, origin, trust, lane, sender, command, text } = task;
+    const arrived = { id, contextId, conversation, origin, trust, lane, sender, command, text };
     this.#deps.recorder.arrive({ what: 'task', task: arrived, isDelivered: this.#delivered.has(task) });
     this.#deps.activity.emit({ kind: 'task-submitted', task, prepared: source.prepared });
     this.#remember(source, task);

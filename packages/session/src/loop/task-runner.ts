@@ -10,7 +10,8 @@ import { fenceUntrusted } from '../tools/untrusted-fence.ts';
 import { runAttempt, type AgentLoopDeps, type AttemptEnd, type AttemptResult } from './agent-loop.ts';
 import { Attempt } from './attempt.ts';
 import type { Conversations } from './conversations.ts';
-import type { Approvals, AskApproval } from '../approvals/approvals.ts';
+import type { Approvals, AskApproval, EndedCall } from '../approvals/approvals.ts';
+import type { CheckedCall } from '../tools/tool.ts';
 import { waitForApproval, waitForInput } from './input-wait.ts';
 import {
   type FailedTask,
@@ -182,6 +183,7 @@ async function reopened(judged: Judged, deps: TaskRunnerDeps): Promise<AttemptSt
 function refusalToReopen({ task, start, ended }: Judged, { inference, maxReopens }: TaskRunnerDeps): string | null {
   if (ended.end.state !== 'completed') return `a task that is ${ended.end.state} is not reopened`;
   if (task.signal.aborted) return 'the task was canceled';
+  if (task.command !== null) return 'no model works on a command that a person typed';
   if (start.number > maxReopens) return `lifecycle.max_task_reopens is ${maxReopens}`;
   if (ended.turnsUsed >= inference.maxTurns) return `all ${inference.maxTurns} inference turns are used`;
   return null;
@@ -244,24 +246,38 @@ class AttemptRun {
     this.#attempt.throwIfCanceled();
     const task = this.#task;
     const ask: AskApproval = (question, timeoutMs) => waitForApproval(task, question, { ...this.#deps, timeoutMs });
-    const { text } = this.#start;
-    const said = projectText === null || history.length > 0 ? text : `${projectText}\n\n${text}`;
-    const asked = { role: 'user', content: [{ type: 'text', text: said }] } as const;
-    const result = await runAttempt(this.#attempt, [...history, asked], {
+    const before = projectText === null || history.length > 0 ? '' : `${projectText}\n\n`;
+    const loop = {
       ...deps,
       hooks,
       hooked: this.hooked,
       turnsUsed: this.#start.turnsUsed,
-      requestInput: (prompt) =>
+      requestInput: (prompt: string) =>
         waitForInput(this.#task, prompt, {
           ...this.#deps,
           timeoutMs: this.#deps.inputTimeoutMs ?? defaultWaitMs(this.#task),
         }),
-      approve: approvals === null ? null : (call) => approvals.judge({ task, call, ask }),
-      widen: approvals === null ? null : (ended) => approvals.widen({ ...ended, task, ask }),
-    });
+      approve: approvals === null ? null : (call: CheckedCall) => approvals.judge({ task, call, ask }),
+      widen:
+        approvals === null || task.command !== null
+          ? null
+          : (ended: Pick<EndedCall, 'call' | 'place'>) => approvals.widen({ ...ended, task, ask }),
+    };
+    const result = await this.#carriedOut({ history, before }, loop);
     this.#attempt.throwIfCanceled();
     return result;
+  }
+
+  async #carriedOut(
+    { history, before }: { readonly history: readonly Message[]; readonly before: string },
+    deps: AgentLoopDeps,
+  ): Promise<AttemptResult> {
+    if (this.#task.command !== null) {
+      const { runTypedCommand } = await import('./typed-command.ts');
+      return await runTypedCommand(this.#attempt, { history, before }, deps);
+    }
+    const asked = { role: 'user', content: [{ type: 'text', text: `${before}${this.#start.text}` }] } as const;
+    return await runAttempt(this.#attempt, [...history, asked], deps);
   }
 
   #turnsUsed(): number {
@@ -288,6 +304,7 @@ class AttemptRun {
   }
 
   #save(messages: readonly Message[]): Diagnostic | null {
+    if (this.#task.command === 'shown') return null;
     return diagnosticOf(() => this.#start.thread.save(messages));
   }
 

@@ -172,7 +172,7 @@ export class JournalLines {
     const along = { ...(arrived.together ? { together: true as const } : {}), ...overtakingOf(arrived) };
     switch (arrived.what) {
       case 'task': {
-        const { id, contextId: ctx, conversation, origin, trust, lane, sender, text } = arrived.task;
+        const { id, contextId: ctx, conversation, origin, trust, lane, sender, command, text } = arrived.task;
         const by =
           origin === 'user'
             ? 'start'
@@ -193,6 +193,7 @@ export class JournalLines {
           text: body,
           ...senderOf(sender),
           ...(conversation === conversationOf(sender, ctx) ? {} : { conversation }),
+          ...(command === null ? {} : { command }),
           by,
           ...along,
         });

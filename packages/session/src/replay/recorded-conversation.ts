@@ -9,6 +9,7 @@ import { PassedTexts } from '@svc/record/journal/passed-texts.ts';
 import { parsed } from '@svc/record/journal/recorded-json.ts';
 import { type EndRecord, type JournalRecord, type StartRecord, questionAt } from '@svc/record/journal/records.ts';
 import { contextProblem } from '../loop/compacted-context.ts';
+import { toldMessages } from '../loop/told-messages.ts';
 import type { Message, ToolCallBlock } from '../model/driver.ts';
 import { fenceUntrusted } from '../tools/untrusted-fence.ts';
 
@@ -16,7 +17,7 @@ import { fenceUntrusted } from '../tools/untrusted-fence.ts';
 export interface RecordedConversation {
   /** It ends with a message of the assistant; empty where nothing was said. */
   readonly messages: readonly Message[];
-  /** Is null if no model was asked. */
+  /** Is null if no model was asked: `messages` are then what commands of the person gave, behind whatever was said before the session. */
   readonly model: string | null;
 }
 
@@ -33,6 +34,8 @@ interface TaskRead {
   readonly ctx: string;
   state: string | null;
   last: Request | null;
+  /** Is null unless it is a command that a person typed with `!!`. */
+  readonly told: { shell: string; end: EndRecord | null } | null;
 }
 
 const kinds = ['body', 'task', 'start', 'end', 'task-end'] as const;
@@ -84,10 +87,13 @@ class ConversationReader {
     switch (record.k) {
       case 'body':
         return this.#texts.note(record);
-      case 'task':
-        this.#tasks.set(record.id, { ctx: record.ctx, state: null, last: null });
+      case 'task': {
+        if (record.command === 'shown') return;
+        const told = record.command === undefined ? null : { shell: '', end: null };
+        this.#tasks.set(record.id, { ctx: record.ctx, state: null, last: null, told });
         if (record.origin === 'user' || record.origin === 'message') this.#lastContext = record.ctx;
         return;
+      }
       case 'task-end': {
         const task = this.#tasks.get(record.id);
         if (task !== undefined) task.state = record.state;
@@ -101,6 +107,8 @@ class ConversationReader {
   }
 
   #begin(start: StartRecord): void {
+    const told = this.#toldAt(start.e);
+    if (told !== null) told.shell = start.name;
     const taskId = questionAt(start.e)?.taskId ?? '';
     const task = this.#tasks.get(taskId);
     if (start.port !== 'model' || task === undefined) {
@@ -115,22 +123,37 @@ class ConversationReader {
   }
 
   #end(end: EndRecord): void {
+    const told = this.#toldAt(end.e);
+    if (told !== null) told.end = end;
     const request = this.#requests.get(end.e);
     if (request !== undefined) request.end = end;
     else if (this.#steps.has(end.e)) this.#steps.set(end.e, end);
   }
 
+  #toldAt(place: string): TaskRead['told'] {
+    const [, taskId = ''] = typedCall.exec(place) ?? [];
+    return this.#tasks.get(taskId)?.told ?? null;
+  }
+
   conversation(): RecordedConversation | null {
-    const tasks = [...this.#tasks.values()].filter(({ ctx, last }) => ctx === this.#lastContext && last !== null);
-    const last = tasks.at(-1);
+    const tasks = [...this.#tasks.values()].filter(({ ctx }) => ctx === this.#lastContext);
+    const at = tasks.findLastIndex(({ last }) => last !== null);
+    const told = tasks.slice(at + 1).flatMap((task) => this.#toldBy(task));
+    const last = tasks[at];
     const request = last?.last ?? null;
-    if (last === undefined || request === null) return null;
+    if (last === undefined || request === null) return told.length === 0 ? null : { messages: told, model: null };
     const messages = [...this.#messagesOf(request.start), ...this.#answerTo(request)];
     if (last.state !== 'completed') endUnfinished(messages, last.state);
     const problem = contextProblem([...messages, { role: 'user', content: [] }]);
     if (problem !== null || messages.at(-1)?.role !== 'assistant')
       throw unusable(problem ?? 'it ends without an answer');
-    return { messages, model: request.start.name };
+    return { messages: [...messages, ...told], model: request.start.name };
+  }
+
+  #toldBy({ told, state }: TaskRead): readonly Message[] {
+    if (told?.end?.value == null || state !== 'completed') return [];
+    const { content } = (this.#json(told.end.value) ?? {}) as { content?: unknown };
+    return typeof content === 'string' ? toldMessages('', fenceUntrusted(`tool:${told.shell}`, content)) : [];
   }
 
   #messagesOf(start: ModelStart): readonly Message[] {
@@ -181,6 +204,9 @@ class ConversationReader {
     throw unusable(body.kind === 'damaged' ? body.why : `a text of ${shownBytes(body.bytes)} was not kept whole`);
   }
 }
+
+/** Where the one call of a command stands that a person typed. */
+const typedCall = /^([^/]+)\/1\/m1\/t1$/;
 
 const notDone = 'svc: not carried out, as the task had ended before.';
 const unknownOutcome =

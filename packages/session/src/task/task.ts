@@ -25,6 +25,9 @@ export interface Sender {
   readonly tags: MessageTags;
 }
 
+/** Whether the conversation gets what a command gave that a person typed, or it is only shown. */
+export type TypedCommandUse = 'shown' | 'told';
+
 export interface TaskSource {
   readonly text: string;
   /** It is null for a task that the session gives itself, and for the one that it was started with. */
@@ -35,6 +38,8 @@ export interface TaskSource {
   readonly id?: TaskId;
   /** The message's own context; without it a fresh one is minted (D1 "Identifier shapes"). */
   readonly contextId?: ContextId;
+  /** Set for a command that a person typed, which the text then has behind `!` or `!!`; no model is asked. */
+  readonly command?: TypedCommandUse | null;
   /** Where its conversation is kept, for what goes on another task's; that of its sender in its context without it. */
   readonly conversation?: ContextId;
   /** A long text as the trace will hold it; without it the text is encoded as it is recorded. */
@@ -75,6 +80,8 @@ export class Task {
   readonly trust: Trust;
   readonly lane: Lane;
   readonly sender: Sender | null;
+  /** Is null for a task of the model. */
+  readonly command: TypedCommandUse | null;
   /** What was asked; empty once the task has ended, when nobody reads it any more. */
   text: string;
   readonly #cancel = new AbortController();
@@ -119,6 +126,7 @@ export class Task {
     this.origin = source.origin;
     this.trust = source.trust;
     this.sender = source.sender ?? null;
+    this.command = source.command ?? null;
     this.conversation = source.conversation ?? conversationOf(this.sender, this.contextId);
     this.lane = source.origin === 'completion' ? 'background' : 'foreground';
   }

@@ -66,7 +66,7 @@ async function watch(
     launched,
     problems,
   }: { readonly call: ShellCall; readonly launched: LaunchedProcess; readonly problems: readonly string[] },
-  { taskId, signal, onOutput }: ToolCallContext,
+  { taskId, signal, onOutput, isAwaited = false }: ToolCallContext,
   { sessionDirectory, logs, cutBefore, background, explainHidden }: ShellSettings,
 ): Promise<ToolOutcome> {
   const capture = (output: 'stdout' | 'stderr'): OutputCapture => {
@@ -86,7 +86,8 @@ async function watch(
     const happened = [...(launched.limitsReached?.() ?? []), ...(launched.takeRefusedHosts?.() ?? []), ...hidden];
     return finishedResult(shown, { stdout: out, stderr: err, end, problems, happened, isMoved });
   });
-  const watched = await background.watch({ taskId, name, command: shown, process: launched, finished }, signal);
+  const started = { taskId, name, command: shown, process: launched, finished, isAwaited };
+  const watched = await background.watch(started, signal);
   const { graceMs, endIsTold } = background.settings;
   if (watched.kind !== 'moved') {
     signal.throwIfAborted();

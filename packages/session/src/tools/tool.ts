@@ -95,6 +95,8 @@ export interface ToolCallContext {
   readonly onFileRefused?: (path: string, rule: string) => void;
   /** Called with a file that the call has changed, where somebody wants to know what it holds. */
   readonly onFileChanged?: ((change: FileChange) => void) | undefined;
+  /** Whether a command is waited for however long it takes, instead of going on in the background. */
+  readonly isAwaited?: boolean;
   /** What a launch of the call does not get; absent where it has all that it is granted. */
   readonly narrowed?: NarrowedLaunch | null;
   /** Imports, where they are recorded or played. */

@@ -249,7 +249,19 @@ export class ChatInput {
       if (view.screen.isLive) chat.say(say`${inertLine(typed, maxCommand)}\n`);
       return this.#do(async () => await runSlashCommand(typed, this.#scope));
     }
+    if (typed.startsWith('!') && question === null) return this.#run(typed);
     this.send(typed.startsWith('//') ? typed.slice(1) : typed, typed, question);
+  }
+
+  /** Runs `!<command>`; with `!!` the model reads what it gives. */
+  #run(typed: string): void {
+    const { chat, view } = this.#parts;
+    const command = typed.replace(/^!!?/, '');
+    if (command.trim() === '')
+      return chat.say(say`run what: !<command>, or !!<command> for the model to read it too\n`);
+    this.#do(async () => {
+      if (!(await chat.command(command, typed.startsWith('!!'))) && view.screen.isLive) this.#giveBack(typed, null);
+    });
   }
 
   /** Sends a text; what the capsule does not take comes back into the line. */

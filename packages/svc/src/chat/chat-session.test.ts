@@ -89,7 +89,12 @@ async function openChat(
   views.push(view);
   const capsule = { client, ask: async <Value>(call: (of: CapsuleClient) => Promise<Value>) => await call(client) };
   const context = { cwd: '/', home: '/', env: {}, stdout: shown.output, stderr: shown.output };
-  return { chat: new ChatSession({ context, capsule, view, readPast: () => new Map() }, 'c'), view, asked, shown };
+  return {
+    chat: new ChatSession({ context, capsule, view, record: () => null, readPast: () => new Map() }, 'c'),
+    view,
+    asked,
+    shown,
+  };
 }
 
 describe('a chat', () => {

@@ -8,6 +8,7 @@ import { Diagnostic, DiagnosticList, raise } from '@svc/kit/diagnostics/diagnost
 import type { QuestionName } from '@svc/protocol/question.ts';
 import type { Snapshot } from '@svc/protocol/live-events.ts';
 import type { TaskFacts } from '@svc/protocol/task-object.ts';
+import type { RunningRecord } from '@svc/record/sessions/running-record.ts';
 import type { GivenMessage } from '@svc/record/running/session-tasks.ts';
 import type { CommandContext } from '@svc/terminal/screen/command-context.ts';
 import { renderFailure } from '@svc/terminal/screen/render-failure.ts';
@@ -18,7 +19,7 @@ import type { SessionView } from '../shown/session-view.ts';
 import { type OpenCapsule, isLive } from '../sessions/tasks/open-capsule.ts';
 import { behindNotes, isTooLong, notesWanted } from './chat-context.ts';
 import { FrameEvents, speakerOf } from './frame-events.ts';
-import { type KeptResult, lastOf, maxHeld } from './kept-results.ts';
+import { type KeptAnswer, type KeptResult, lastOf, maxHeld, noAnswer } from './kept-results.ts';
 
 /** How a chat ended. */
 export type ChatEnd = 'left' | 'stopped' | 'closed' | 'lost' | 'again';
@@ -32,14 +33,6 @@ export interface SentMessage {
   readonly text: string;
 }
 
-/** The answer to a task, as it streamed: all of it, or its beginning. */
-export interface KeptAnswer {
-  readonly text: string;
-  readonly isCut: boolean;
-}
-
-const noAnswer: KeptAnswer = { text: '', isCut: false };
-
 /** The capsule of the chat. */
 export type ChatCapsule = Pick<OpenCapsule, 'client' | 'ask'>;
 
@@ -49,6 +42,8 @@ export interface ChatParts {
   readonly view: SessionView;
   /** What tasks of before were given to do, as far as that is known here: read once, when a frame of one comes. */
   readonly readPast: () => ReadonlyMap<string, GivenMessage>;
+  /** Where the capsule runs, once it does; null for one that is no session of this user. */
+  readonly record: () => RunningRecord | null;
 }
 
 /**
@@ -63,6 +58,7 @@ export class ChatSession {
   readonly #stop = new AbortController();
   #contextId: string;
   readonly #readPast: ChatParts['readPast'];
+  readonly #record: ChatParts['record'];
   readonly #said = new Set<string>();
   /** Answers from here that are not shown yet, by their questions. */
   readonly #answers = new Map<string, string>();
@@ -86,11 +82,12 @@ export class ChatSession {
   #answer: KeptAnswer = noAnswer;
   #streamed: KeptAnswer = noAnswer;
 
-  constructor({ context, capsule, view, readPast }: ChatParts, contextId: string) {
+  constructor({ context, capsule, view, readPast, record }: ChatParts, contextId: string) {
     this.#context = context;
     this.#capsule = capsule;
     this.#view = view;
     this.#readPast = readPast;
+    this.#record = record;
     this.#contextId = contextId;
   }
 
@@ -202,17 +199,31 @@ export class ChatSession {
       this.say(say`! this capsule would take the message for the answer: answer its question first\n`);
       return false;
     }
-    let isTaken = true;
-    const isSent = await this.#try(async () => {
-      const notes = this.#notes;
-      const task = await this.#send(notes === null ? text : behindNotes(notes, text));
-      if (task.state !== 'rejected') this.#notes = null;
-      if (task.state === 'rejected') {
-        isTaken = false;
-        this.say(say`! the capsule takes no message now: ${inertLine(task.message ?? 'it does not say why', 400)}\n`);
-      } else if (isLive(task.state)) this.#sent = [...this.#sent, { taskId: task.id, text }];
+    const notes = this.#notes;
+    const given = notes === null ? text : behindNotes(notes, text);
+    const isTaken = await this.#give(text, async () => await this.#send(given));
+    if (isTaken) this.#notes = null;
+    return isTaken;
+  }
+
+  /** Runs a command in the shell of the capsule; with `isTold` the conversation gets what it gives. False where the capsule has not taken it. */
+  async command(command: string, isTold: boolean): Promise<boolean> {
+    const { runTyped } = await import('./typed-command.ts');
+    const give = async (): Promise<TaskFacts> =>
+      await runTyped({ command, isTold, contextId: this.#contextId }, this.#context.home, this.#record());
+    return await this.#give(`${isTold ? '!!' : '!'}${command}`, give);
+  }
+
+  async #give(text: string, give: () => Promise<TaskFacts>): Promise<boolean> {
+    let isTaken = false;
+    await this.#try(async () => {
+      const { id: taskId, state, message } = await give();
+      isTaken = state !== 'rejected';
+      if (isTaken && isLive(state)) this.#sent = [...this.#sent, { taskId, text }];
+      else if (!isTaken)
+        this.say(say`! the capsule takes no message now: ${inertLine(message ?? 'it does not say why', 400)}\n`);
     });
-    return isSent && isTaken;
+    return isTaken;
   }
 
   async #send(text: string): Promise<TaskFacts> {

@@ -212,7 +212,7 @@ async function talk(parts: Talk, onView: (view: SessionView) => void): Promise<n
   const sessions = resolve(context.cwd, '.svc', 'sessions');
   const readPast = (): ReadonlyMap<string, GivenMessage> =>
     record === null ? new Map() : messagesOfRunning(record, sessions);
-  chatting = new ChatSession({ context, capsule, view, readPast }, `chat-${randomUUID()}`);
+  chatting = new ChatSession({ context, capsule, view, readPast, record: () => record }, `chat-${randomUUID()}`);
   const name = record === null ? located.address : `…${session}`;
   const snapshot = parts.isTold ? null : await capsule.ask(async (client) => await client.snapshot());
   const keys = 'Ctrl+D leaves, /help says the rest';

@@ -47,7 +47,7 @@ export async function goOn(
     contextPercent: () => contextPercent(located?.record ?? null, chat.contextTokens),
   });
   const chat: ChatSession = new ChatSession(
-    { context, capsule, view, readPast: () => new Map() },
+    { context, capsule, view, readPast: () => new Map(), record: () => located?.record ?? null },
     continuedContext(sessionId),
   );
   let starting: Promise<OwnCapsule | { readonly exit: number }> | null = null;

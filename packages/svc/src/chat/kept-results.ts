@@ -1,4 +1,4 @@
-/** Keeps the last results of a chat, which `/show` prints whole. */
+/** Keeps the last results of a chat, which `/show` prints whole, and its last answer. */
 
 import type { ShownResult } from '../shown/session-event.ts';
 
@@ -21,3 +21,11 @@ export function lastOf(results: readonly KeptResult[]): KeptResult[] {
   });
   return results.slice(tooMuch + 1);
 }
+
+/** The answer to a task, as it streamed: all of it, or its beginning. */
+export interface KeptAnswer {
+  readonly text: string;
+  readonly isCut: boolean;
+}
+
+export const noAnswer: KeptAnswer = { text: '', isCut: false };

@@ -127,11 +127,19 @@ function sayTokens(_rest: string, { chat, record }: CommandScope): void {
 }
 
 function helpRows(): Shown {
-  const rows = Object.values(commands).map(({ usage, help }) => `  ${usage.padEnd(16)}${help}`);
+  const all = [
+    {
+      usage: '!<command>',
+      help: 'run it in the shell of the capsule, with what that is granted, and show what it gives',
+    },
+    { usage: '!!<command>', help: 'the same, and the model reads what it gave' },
+    ...Object.values(commands),
+  ];
+  const rows = all.map(({ usage, help }) => `  ${usage.padEnd(16)}${help}`);
   const keys = [
     'Enter sends; Alt+Enter or \\ and Enter begin a new line; Tab completes /commands and @paths.',
     'Esc cancels the task that runs; Esc twice takes the last waiting message back; Ctrl+D leaves.',
-    'A text that begins with // is sent with one slash.',
+    'A text that begins with // is sent with one slash; /say sends one that begins with !.',
   ];
   return sayLines(`${[...rows, ...keys].join('\n')}\n`);
 }

@@ -18,4 +18,5 @@ export const chatChanges: RunChanges = {
     },
   }),
   task: async () => null,
+  hasPerson: true,
 };

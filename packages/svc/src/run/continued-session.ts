@@ -3,6 +3,7 @@
 import type { ContinuedSession, RunChanges } from '@svc/capsule/launch/running-capsule.ts';
 import { type SessionPlaces, withJournal, type WorkspaceOption } from '@svc/record/sessions/recorded-sessions.ts';
 import { isSessionId, type SessionId } from '@svc/protocol/ids.ts';
+import type { Message } from '@svc/session/model/driver.ts';
 import { recordedConversation } from '@svc/session/replay/recorded-conversation.ts';
 
 /** So many sessions without a word of their own may stand between this one and the conversation. */
@@ -31,14 +32,17 @@ async function continuedSession(
   session: SessionId,
 ): Promise<ContinuedSession> {
   let wanted: SessionId = session;
+  const added: Message[] = [];
   for (let passed = 0; passed < mostPassed; passed += 1) {
     const found = await withJournal(places, wanted, options, ({ reader, open }) => ({
       conversation: recordedConversation(reader),
       before: open.continues ?? '',
     }));
-    if (found.conversation !== null) return { session, ...found.conversation };
+    const { messages = [], model = null } = found.conversation ?? {};
+    added.unshift(...messages);
+    if (model !== null) return { session, messages: added, model };
     if (!isSessionId(found.before)) break;
     wanted = found.before;
   }
-  return { session, messages: [], model: null };
+  return { session, messages: added, model: null };
 }

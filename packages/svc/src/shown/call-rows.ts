@@ -139,12 +139,17 @@ const nothing: CallBody = { lines: [], more: 0, isMoreBefore: false, cut: null, 
 
 /**
  * The changed lines of a file; the last lines of a command; the first lines of a failure. `written` are the last lines that the command wrote, which
- * are shown where the result is cut; null where nobody heard them.
+ * are shown where the result is cut; null where nobody heard them. Of the output of a command at most the last `most` lines are shown.
  */
-export function callBody({ mark, changes }: ShownCall, result: ShownResult, written: WrittenLines = null): CallBody {
+export function callBody(
+  { mark, changes }: ShownCall,
+  result: ShownResult,
+  written: WrittenLines = null,
+  most: number = maxOutputLines,
+): CallBody {
   const hasFailed = result.isError || result.isRefused;
   if (changes !== null && !hasFailed) return firstOf(changedLines(changes, result.content), maxChangedLines);
-  if (mark === '$') return outputBody(result, written);
+  if (mark === '$') return outputBody(result, written, most);
   if (!hasFailed) return nothing;
   return firstOf(
     linesOf(result.content).filter((line) => line.trim() !== ''),
@@ -152,13 +157,13 @@ export function callBody({ mark, changes }: ShownCall, result: ShownResult, writ
   );
 }
 
-function outputBody(result: ShownResult, written: WrittenLines): CallBody {
+function outputBody(result: ShownResult, written: WrittenLines, most: number): CallBody {
   const cutOutput = cutOf(result);
-  if (cutOutput === null) return lastOf(outputLines(result.content), maxOutputLines);
+  if (cutOutput === null) return lastOf(outputLines(result.content), most);
   const lines = outputLines(result.content);
   if (written === null) {
     const told = lines.filter((line) => !isNotice(line));
-    return { ...lastOf(told, maxOutputLines), cut: cutOutput, isEnd: false };
+    return { ...lastOf(told, most), cut: cutOutput, isEnd: false };
   }
   const shown = [...written, ...notesBehind(lines).filter((note) => !written.includes(note))];
   return { ...nothing, lines: shown.map(cut), cut: cutOutput };

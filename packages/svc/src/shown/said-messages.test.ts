@@ -78,7 +78,7 @@ describe('the view of a session', () => {
       '  the changelog',
       '  waiting (1st)',
       '│ The loop returns.',
-      '- done in 0 ms · 0 turns',
+      '- done in 0 ms',
       '> and then …',
       '│ Added.',
     ]);

@@ -299,7 +299,7 @@ describe('SessionView', () => {
     ];
     expect(await rowsAfter(events)).toEqual([
       '$ npm test                                                              canceled',
-      '- canceled in 0 ms \u00B7 0 turns',
+      '- canceled in 0 ms',
     ]);
   });
 

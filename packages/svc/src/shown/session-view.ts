@@ -25,6 +25,8 @@ const maxKept = 256;
 const maxRowLength = 400;
 /** Limit for what a person said. */
 const maxSaidLines = 10;
+/** The last lines of what a command gave that a person typed. */
+const maxTypedLines = 200;
 /** A spinner turns, and seconds pass. */
 const tickMs = 125;
 /** Where nothing is drawn twice, what goes on for long is said again this often. */
@@ -66,6 +68,8 @@ export class SessionView {
   #notes: readonly string[] = [];
   /** Questions that the person at this terminal answers: that is shown as it is typed. */
   readonly #answered = new Set<string>();
+  /** Tasks that are a command which a person typed, by the `!` before it. */
+  readonly #typed = new Set<string>();
   #isRetryTold = false;
   #timer: NodeJS.Timeout | undefined;
   #saidMs = 0;
@@ -260,6 +264,7 @@ export class SessionView {
     const from = by === 'user' ? '' : by === 'peer' ? '[another capsule] ' : endOf(text);
     const rows = shown.map((line, index) => `${index === 0 ? `> ${from}` : '  '}${exact(line)}`);
     if (more > 0) rows.push(`  … ${linesText(more)} more`);
+    if (by === 'user' && text.startsWith('!') && this.#typed.size < maxKept) this.#typed.add(taskId);
     const isWaiting = waiting > 0;
     if (isWaiting) {
       const row = cutToWidth(rows[0] ?? '', maxRowLength);
@@ -285,7 +290,9 @@ export class SessionView {
     const { red, dim } = this.#color;
     const paint = head.hasFailed ? red : dim;
     this.#transcript.laidOut(redactHandles(headRow(head, this.screen.columns, paint)));
-    const lines = this.#bodyLines(result, callBody(call, result, written));
+    const isTyped = this.#typed.has(this.#status.taskId ?? '');
+    const body = isTyped ? callBody(call, result, null, maxTypedLines) : callBody(call, result, written);
+    const lines = this.#bodyLines(result, body);
     if (lines.length > 0) this.#transcript.aside(lines.join('\n'));
   }
 
@@ -301,12 +308,14 @@ export class SessionView {
   #ended({ taskId, state, reason }: Extract<SessionEvent, { readonly kind: 'task-ended' }>): void {
     const waited = this.#waiting.get(taskId);
     this.#waiting.delete(taskId);
+    this.#typed.delete(taskId);
     if (waited !== undefined && state === 'canceled')
       return this.#own(Shown.cleaned(`- canceled before it began: ${waited.replace(/^> /, '')}`), 'none', true);
     const facts = this.#status.takeEnd();
     if (facts !== null) this.#cutOff();
     const took = facts === null ? '' : ` in ${shownDuration(facts.tookMs)}`;
-    const turns = facts === null ? '' : ` · ${facts.turns === 1 ? '1 turn' : `${facts.turns} turns`}`;
+    const turns =
+      facts === null || facts.turns === 0 ? '' : ` · ${facts.turns === 1 ? '1 turn' : `${facts.turns} turns`}`;
     const tokens = facts === null || facts.tokens === 0 ? '' : ` · ${shownCount(facts.tokens)} tokens${this.#share()}`;
     switch (state) {
       case 'completed':

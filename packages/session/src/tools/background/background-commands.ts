@@ -26,6 +26,8 @@ interface StartedCommand {
   /** The command in words for people. */
   readonly command: string;
   readonly process: LaunchedProcess;
+  /** Whether its call waits for its end, however long that takes. */
+  readonly isAwaited?: boolean;
   /** Settles once the process and its outputs have ended. */
   readonly finished: Promise<ToolOutcome>;
 }
@@ -115,10 +117,10 @@ export class BackgroundCommands {
     await Promise.all(ends);
   }
 
-  #firstOf({ finished }: StartedCommand, onGrace: () => Watched): Promise<Watched> {
+  #firstOf({ finished, isAwaited }: StartedCommand, onGrace: () => Watched): Promise<Watched> {
     const { clock, graceMs } = this.settings;
     return new Promise((resolve, reject) => {
-      const cancelTimer = clock.after(graceMs, () => resolve(onGrace()));
+      const cancelTimer = isAwaited ? (): void => {} : clock.after(graceMs, () => resolve(onGrace()));
       finished.then(
         () => {
           cancelTimer();

@@ -3,20 +3,19 @@
 import { createInterface } from 'node:readline';
 import { Command } from 'commander';
 
-import { CapsuleClient } from '@svc/client/capsule-client.ts';
+import type { CapsuleClient } from '@svc/client/capsule-client.ts';
 import { ClientError } from '@svc/client/client-error.ts';
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import { quoted } from '@svc/kit/diagnostics/printable.ts';
 import { type ApprovalAnswer, encodeOpenApproval, type OpenApproval } from '@svc/protocol/approval.ts';
-import { approachCapsule, doorOf, locateCapsule } from '@svc/record/running/approach-capsule.ts';
 import { faultOf } from '@svc/record/running/capsule-faults.ts';
-import { readPersonKey } from '@svc/record/running/person-key-file.ts';
 import { readRunningRecords, type RunningRecord } from '@svc/record/sessions/running-record.ts';
 import { canAsk } from '@svc/terminal/screen/ask-yes.ts';
 import type { CommandContext } from '@svc/terminal/screen/command-context.ts';
 import { jsonLine, say } from '@svc/terminal/screen/shown.ts';
 import { approvalAnswer, approvalPrompt, approvalRows } from '../../shown/approval-rows.ts';
 import { forget, isEnd, listKept, nothing } from './kept-calls.ts';
+import { personClient } from './person-client.ts';
 
 interface ApproveOptions {
   readonly list?: boolean;
@@ -75,12 +74,10 @@ async function allWaiting({ home }: CommandContext): Promise<readonly Waiting[]>
 }
 
 async function waitingIn(home: string, record: RunningRecord): Promise<readonly Waiting[]> {
-  const key = readPersonKey(home, record);
-  if (key === null) return [];
   try {
-    const asked = { token: key.reveal(), isSentAnywhere: false, method: 'tasks/get', timeoutMs: callMs };
-    const { address, token } = await approachCapsule(locateCapsule(home, record.session_id), asked);
-    const client = new CapsuleClient({ ...doorOf({ address, token, timeoutMs: callMs }), isGated: false });
+    const asked = await personClient(home, record);
+    if (asked === null) return [];
+    const { client, address } = asked;
     return (await client.approvals()).map((approval) => ({ record, address, client, approval }));
   } catch (error) {
     if (error instanceof ClientError || error instanceof Diagnostic) return [];
