@@ -114,6 +114,7 @@ describe.each(revisions)('a client of the revision %s', (revision) => {
             oneOf: [
               { const: 'once', title: 'Run it once' },
               { const: 'session', title: 'Run the same call for the rest of the session' },
+              { const: 'manifest', title: 'Run the same call in every session of this manifest' },
               { const: 'deny', title: 'Do not run it' },
             ],
           },
