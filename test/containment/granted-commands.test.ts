@@ -86,6 +86,24 @@ describe.skipIf(!hasPseudoTerminals()).each(asOneself)(
       expect(made.code).toBe(0);
       expect(readFileSync(join(minute.folder, 'loud', 'svc.yaml'), 'utf8')).toMatch(/shell: \{ allow: \[.*"tr"\] \}/);
       expect(await minute.svc(['run', '--replay', id])).toMatchObject({ code: 0, stderr: '' });
+      const shown = await minute.svc(['trace', 'show', id, '--grants']);
+      expect(shown.stdout).toMatch(
+        /^granted while it ran:\n {2}"\/[^"]*\/tr" from then on, by terminal at \S+ \S+\n$/m,
+      );
+    }, 120_000);
+
+    it('stands in /grants of a chat that joins the task', async (context) => {
+      const minute = await fresh(context, setup, shouts, 'echo abc | rev');
+      const terminal = start(minute);
+      await answers(terminal, 'y\r');
+      await terminal.shows(/^ {2}"\/[^"]*\/rev", with any arguments/);
+      const [id = ''] = minute.sessions;
+      const chat = start(minute, ['chat', id]);
+      await chat.shows(/^> *$/);
+      chat.type('/grants\r');
+      await chat.shows(/^granted while it ran:$/);
+      const row = /^ {2}"\/[^"]*\/tr" for one command, by terminal at /;
+      expect(await chat.shows(row)).toContainEqual(expect.stringMatching(row));
     }, 120_000);
 
     it('runs in the next launch alone once a person grants it once, and is asked about again', async (context) => {

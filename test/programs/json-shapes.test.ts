@@ -44,7 +44,7 @@ const shapes: Readonly<Record<string, string>> = {
   'trace list':
     'session_id capsule version folder started_at_ms status duration_ms model tasks tokens unread_lines task steps journal journal_removed_at_ms',
   'trace show':
-    'at version session epoch svc node capture trusted capsule status steps manifest lock system tools grants hooks settings',
+    'at version session epoch svc node capture trusted capsule status steps manifest lock system tools grants hooks settings later_grants',
   'trace steps': 'step place port name turn started_at_ms duration_ms lost stop usage exit is_error calls',
   view: 'url port session read_only',
   watch: 'event data',

@@ -7,6 +7,7 @@ import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import { shortened } from '@svc/kit/diagnostics/printable.ts';
 import type { HeldDirectory } from '@svc/kit/files/held-directory.ts';
 import { runSync } from '@svc/kit/yield-to-loop.ts';
+import { type LaterGrant, laterGrantsIn } from '../sessions/later-grants.ts';
 import type { RunningRecord } from '../sessions/running-record.ts';
 import { LineFile, openOwn } from '../journal/line-file.ts';
 import { holdSession, traceFile } from '../sessions/recorded-sessions.ts';
@@ -113,6 +114,11 @@ export function grantsOfRunning(
       file.close();
     }
   });
+}
+
+/** What a person granted to a session that runs since it began. */
+export function laterGrantsOfRunning(record: RunningRecord, sessionsFolder: string): readonly LaterGrant[] {
+  return ofRunning(record, sessionsFolder, laterGrantsIn);
 }
 
 function ofRunning<Read>(

@@ -5,7 +5,6 @@ import { join } from 'node:path';
 
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import { isSystemError, systemReason } from '@svc/kit/diagnostics/system-reason.ts';
-import { asJsonObject, parseJsonObject } from '@svc/protocol/json-object.ts';
 import { appendWhole } from '@svc/kit/files/transfer-sync.ts';
 
 export const approvalFile = 'approvals.jsonl';
@@ -32,21 +31,6 @@ export type ApprovalRecord =
     }
   /** The call runs now. */
   | { readonly k: 'started'; readonly at: number; readonly id: string; readonly digest: string };
-
-/** The commands that a person has granted to all of a session. Skips a line that was cut off. */
-export function grantedCommands(text: string): readonly string[] {
-  const asked = new Map<unknown, string>();
-  return text.split('\n').flatMap((line) => {
-    const record = parseJsonObject(line) ?? {};
-    if (record['k'] === 'asked') {
-      const { kind, command } = asJsonObject(record['effect']) ?? {};
-      if (kind === 'grant' && typeof command === 'string') asked.set(record['id'], command);
-      return [];
-    }
-    const isGranted = record['k'] === 'settled' && record['decision'] === 'allow' && record['option'] === 'session';
-    return isGranted ? [asked.get(record['id']) ?? []].flat() : [];
-  });
-}
 
 export interface ApprovalLog {
   /** Returns once the line is on the disk. Throws the Diagnostic `E-IO-002` where it cannot be written; the file is as it was then. */

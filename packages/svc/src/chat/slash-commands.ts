@@ -8,7 +8,7 @@ import { writeNewFileSync } from '@svc/kit/files/replace-file.ts';
 import { shownBytes, shownCount } from '@svc/kit/shown-values.ts';
 import { closestName } from '@svc/kit/diagnostics/closest-name.ts';
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
-import { grantsOfRunning, tasksOfRunning } from '@svc/record/running/session-tasks.ts';
+import { grantsOfRunning, laterGrantsOfRunning, tasksOfRunning } from '@svc/record/running/session-tasks.ts';
 import type { RunningRecord } from '@svc/record/sessions/running-record.ts';
 import { say, sayLines, type Shown } from '@svc/terminal/screen/shown.ts';
 import { inertLine } from '@svc/terminal/screen/inert-text.ts';
@@ -155,11 +155,14 @@ function listTasks(_rest: string, { chat, context, record }: CommandScope): void
 }
 
 async function listGrants(_rest: string, { chat, context, record }: CommandScope): Promise<void> {
-  const grants = record === null ? null : grantsOfRunning(record, resolve(context.cwd, '.svc', 'sessions'));
-  if (grants === null) return chat.say(say`what that capsule was granted is not known here\n`);
+  const sessions = resolve(context.cwd, '.svc', 'sessions');
+  const grants = record === null ? null : grantsOfRunning(record, sessions);
+  if (record === null || grants === null) return chat.say(say`what that capsule was granted is not known here\n`);
   const { renderScopeReport } = await import('../run/scope-report.ts');
   try {
     chat.say(sayLines(renderScopeReport(grants as unknown as ScopeObject)));
+    const { laterGrantRows } = await import('../shown/later-grants.ts');
+    chat.say(laterGrantRows(laterGrantsOfRunning(record, sessions)));
   } catch (error) {
     // Commands may have written the trace, and then it need not have the shape.
     if (!(error instanceof TypeError)) throw error;

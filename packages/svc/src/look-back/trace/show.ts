@@ -9,6 +9,7 @@ import { systemClock } from '@svc/kit/system-clock.ts';
 import { type BodyReading, damaged, type JournalReader, type Step } from '@svc/record/journal/journal-reader.ts';
 import { openOwn } from '@svc/record/journal/line-file.ts';
 import { type OpenJournal, traceFile, type WorkspaceOption } from '@svc/record/sessions/recorded-sessions.ts';
+import { laterGrantsIn } from '@svc/record/sessions/later-grants.ts';
 import { isJournalHeld } from '@svc/record/sessions/journal-holder.ts';
 import { thisUser } from '@svc/record/sessions/recorded-process.ts';
 import { parsed } from '@svc/record/journal/recorded-json.ts';
@@ -20,6 +21,7 @@ import { writePaged } from '@svc/terminal/screen/pager.ts';
 import { manifestFlag, manifestHelp, sessionHelp, withJournal } from '../../command/session-arguments.ts';
 import { plainFlag, plainHelp, shownPlainly } from '../../command/plain-context.ts';
 import { bareCode, recordedCode } from '../../shown/recorded-code.ts';
+import { laterGrantRows } from '../../shown/later-grants.ts';
 import { recordedTranscript } from '../../shown/recorded-transcript.ts';
 import { addressOf } from './step-address.ts';
 import { StepView } from './step-view.ts';
@@ -71,7 +73,7 @@ function stepOf({ reader, session }: OpenJournal, wanted: string): Step {
 }
 
 function showStep(
-  { reader, setup }: OpenJournal,
+  { reader, setup, directory }: OpenJournal,
   step: Step,
   { options, context }: { readonly options: ShowOptions; readonly context: CommandContext },
 ): void {
@@ -79,8 +81,12 @@ function showStep(
     context.stdout.write(jsonLine(stepWithTexts(reader, step)));
     return;
   }
-  const view = new StepView(pageOf(context.stdout), reader);
-  const grants = setup === null || options.grants !== true ? '' : view.text(say`grants of the session:`, setup.grants);
+  const page = pageOf(context.stdout);
+  const view = new StepView(page, reader);
+  const grants =
+    setup === null || options.grants !== true
+      ? ''
+      : view.text(say`grants of the session:`, setup.grants) + page.own(laterGrantRows(laterGrantsIn(directory)));
   writePaged(view.step(step, baseOf(reader, step)) + grants, context);
 }
 
@@ -118,12 +124,18 @@ function hasTrace({ directory }: OpenJournal): boolean {
   return fd !== null;
 }
 
-function sessionWithTexts({ reader, open, setup }: OpenJournal): Record<string, unknown> {
+function sessionWithTexts({ reader, open, setup, directory }: OpenJournal): Record<string, unknown> {
   const text = (sha256: string | null): unknown => (sha256 === null ? null : valueOf(reader.body(sha256)));
   const given = setup === null ? [] : Object.entries(setup).filter(([key]) => !['n', 'k', 'c'].includes(key));
   const texts = Object.fromEntries(given.map(([key, value]) => [key, text(value as string | null)]));
   const { n: _n, k: _k, c: _c, ...about } = open;
-  return { ...about, status: reader.closing()?.status ?? null, steps: reader.lastStep(), ...texts };
+  return {
+    ...about,
+    status: reader.closing()?.status ?? null,
+    steps: reader.lastStep(),
+    ...texts,
+    later_grants: laterGrantsIn(directory),
+  };
 }
 
 function headOf({ reader, open }: OpenJournal, isDamaged = false): Shown {
@@ -138,13 +150,14 @@ function headOf({ reader, open }: OpenJournal, isDamaged = false): Shown {
 const setupTexts = ['manifest', 'system', 'tools', 'grants', 'hooks', 'settings'] as const;
 
 function showSetup(journal: OpenJournal, options: ShowOptions, context: CommandContext): void {
-  const { reader, setup } = journal;
+  const { reader, setup, directory } = journal;
   const page = pageOf(context.stdout);
   const view = new StepView(page, reader);
   const note = hasTrace(journal) ? '' : page.own(noTrace);
   const wanted = setupTexts.filter((key) => options.setup === true || key === 'grants');
   const texts = setup === null ? [] : wanted.map((key) => view.text(say`${key}:`, setup[key]));
-  writePaged(page.own(headOf(journal)) + note + texts.join(''), context);
+  const later = page.own(laterGrantRows(laterGrantsIn(directory)));
+  writePaged(page.own(headOf(journal)) + note + texts.join('') + later, context);
 }
 
 /** As `svc chat` and `svc run` drew it. */

@@ -9,7 +9,7 @@ import type { CapsuleManifest } from '@svc/artifacts/manifest/schema.ts';
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import { isBeneath, realPath } from '@svc/kit/files/resolve-beneath.ts';
 import { readFileUpTo } from '@svc/kit/files/read-up-to.ts';
-import { approvalFile, grantedCommands } from '@svc/record/sessions/approval-log.ts';
+import { laterGrantsIn } from '@svc/record/sessions/later-grants.ts';
 import { openOwn } from '@svc/record/journal/line-file.ts';
 import {
   folderOfSession,
@@ -27,7 +27,6 @@ import { providers } from './providers.ts';
 import { keptManifest } from './task-companion.ts';
 
 const largestManifest = 256 * 1024;
-const largestApprovals = 64 * 1024 * 1024;
 
 export interface CapsuleOfSession {
   /** The text of `svc.yaml`. */
@@ -85,7 +84,12 @@ function kept(folder: string, id: string): { readonly text: string; readonly gra
   const fd = openOwn(directory, keptManifest, thisUser());
   try {
     const text = fd === null ? undefined : readFileUpTo(fd, largestManifest)?.toString('utf8');
-    if (text !== undefined) return { text, granted: grantedCommands(approvalsIn(directory)) };
+    if (text !== undefined) {
+      const granted = laterGrantsIn(directory).flatMap(({ command, option }) =>
+        option === 'session' ? [command] : [],
+      );
+      return { text, granted };
+    }
     if (isUnstarted(directory)) throw neverStarted(id);
   } finally {
     if (fd !== null) closeSync(fd);
@@ -94,16 +98,6 @@ function kept(folder: string, id: string): { readonly text: string; readonly gra
   throw new Diagnostic('E-RUN-096', `${id} was not a task without a manifest, and keeps none of its own`, {
     hint: 'svc new capsule <name> --from takes a session of svc "<task>"; the manifest of any other is where it was run',
   });
-}
-
-function approvalsIn(directory: Parameters<typeof openOwn>[0]): string {
-  const fd = openOwn(directory, approvalFile, thisUser());
-  if (fd === null) return '';
-  try {
-    return readFileUpTo(fd, largestApprovals)?.toString('utf8') ?? '';
-  } finally {
-    closeSync(fd);
-  }
 }
 
 function withCommands(
