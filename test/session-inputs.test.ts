@@ -59,6 +59,7 @@ const known: Readonly<Record<string, Readonly<Partial<Record<Reader, Way>>>>> = 
   'kit/http/send-reply.ts': { timer: 'around' },
   'kit/http/server.ts': { duration: 'around', timer: 'around' },
   'kit/net/http-client.ts': { timer: 'effect' },
+  'kit/net/proxy.ts': { timer: 'effect' },
   'kit/net/request-run.ts': { timer: 'effect', race: 'effect' },
   'kit/net/resolver.ts': { race: 'effect' },
   'kit/yield-to-loop.ts': { timer: 'around' },

@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 
 import { once } from 'node:events';
 import { type AddressInfo, createServer, type Socket } from 'node:net';
@@ -104,6 +104,25 @@ describe('a request of a component behind a proxy', () => {
     connection.write('HTTP/1.1 200 OK\r\n\r\n');
     expect(await next).toMatch(/^(?:end|closed)$/);
     connection.destroy();
+  });
+
+  it('names a proxy that takes the connection and says nothing, before its own time is over', async () => {
+    const silent = createServer().listen(0, '127.0.0.1');
+    closing.push(silent);
+    const arrival = once(silent, 'connection') as Promise<[Socket]>;
+    await once(silent, 'listening');
+    const { port } = silent.address() as AddressInfo;
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+    try {
+      const answer = get(open(both(port)), 'https://a.example');
+      const [connection] = await arrival;
+      await once(connection, 'data');
+      await vi.advanceTimersByTimeAsync(15_000);
+      expect(await answer).toEqual({ tag: 'internal-error', val: `the proxy 127.0.0.1:${port}: it does not answer` });
+      connection.destroy();
+    } finally {
+      vi.useRealTimers();
+    }
   });
 
   it('fails where the proxy is not there', async () => {

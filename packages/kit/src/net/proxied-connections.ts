@@ -7,9 +7,6 @@ import { connect, type ConnectionOptions, type TLSSocket } from 'node:tls';
 import { keptConnections, startRequest } from './connections.ts';
 import { connectThrough, type Proxy, type ProxyFor, shownProxy } from './proxy.ts';
 
-/** For the proxy to connect, where the request has no shorter limit of its own. */
-const connectMs = 30_000;
-
 /**
  * Requests over TLS go through a tunnel, of which the proxy sees host and port alone; plain ones are given to the proxy whole. The names of hosts are
  * looked up by the proxy, so that nothing is known here of their addresses.
@@ -70,7 +67,7 @@ class TunnelAgent extends SecureAgent {
   async #connect(options: ConnectionOptions): Promise<TLSSocket> {
     const { host = '', port = 443 } = options;
     const target = `${host.includes(':') ? `[${host}]` : host}:${port}`;
-    const signal = AbortSignal.any([this.#ended.signal, AbortSignal.timeout(connectMs)]);
+    const { signal } = this.#ended;
     return connect({ ...options, socket: await connectThrough(target, this.#proxy, { signal }) });
   }
 

@@ -134,7 +134,10 @@ interface TunnelSettings {
   readonly allowHalfOpen?: boolean;
 }
 
-/** A connection to `target`, `host:port`, that the proxy makes. Rejects with `E-IO-003` for a proxy that does not. */
+/** For a proxy to be reached and to connect. Less than any request waits for its connection, so that a failure names the proxy. */
+const connectMs = 15_000;
+
+/** A connection to `target`, `host:port`, that the proxy makes. Rejects with `E-IO-003` for a proxy that does not, or not within 15 s. */
 export async function connectThrough(
   target: string,
   proxy: Proxy,
@@ -145,12 +148,17 @@ export async function connectThrough(
     const headers = { host: target, ...(authorization === null ? {} : { 'proxy-authorization': authorization }) };
     const createConnection = (): Socket => connectTo({ host, port, allowHalfOpen, noDelay: true });
     const request = httpRequest({ method: 'CONNECT', host, port, path: target, headers, signal, createConnection });
+    const silent = Object.assign(new Error('the proxy is silent'), { code: 'ETIMEDOUT' });
+    const timer = setTimeout(() => request.destroy(silent), connectMs);
+    request.once('close', () => clearTimeout(timer));
     request.on('error', (error) => {
+      clearTimeout(timer);
       if (signal.aborted || !isNetworkError(error)) reject(error);
       else
         reject(new Diagnostic('E-IO-003', `the proxy ${shownProxy(proxy)}: ${networkReason(error)}`, { cause: error }));
     });
     request.once('connect', ({ statusCode = 0 }, socket: Socket, early: Buffer) => {
+      clearTimeout(timer);
       if (statusCode >= 200 && statusCode < 300) {
         if (early.length > 0) socket.unshift(early);
         resolve(socket);
