@@ -392,6 +392,13 @@ describe('svc "task" in a folder without a manifest', () => {
       (await minute.svc([...args, '--json'], cwd === undefined ? {} : { cwd })).stdout;
     expect(JSON.parse(await json(['sessions']))).toMatchObject({ session_id: id, status: 'ok', task: 'say hello' });
     expect(await json(['sessions'], other)).toBe('');
+    const third = join(minute.base, 'third');
+    mkdirSync(third);
+    expect(await minute.svc(['sessions'], { cwd: third })).toMatchObject({
+      stdout: expect.stringContaining('task ./shop') as string,
+      stderr: 'this folder has no session; these are of others\n',
+    });
+    expect((await minute.svc(['sessions'])).stderr).toBe('');
     expect(JSON.parse(await json(['sessions', '--all'], other))).toMatchObject({ session_id: id });
     for (const cwd of [undefined, other]) {
       expect(await json(['trace', 'steps', last], cwd)).toMatch(/"qwen3:8b"|"model"/);

@@ -8,7 +8,17 @@ import type { RunningRecord } from '@svc/record/sessions/running-record.ts';
 
 /** Tokens that the model of a session takes at once; null where its task does not say it. A task without a manifest has one of its own, which may. */
 export function contextSizeOf(record: RunningRecord | null): number | null {
-  const directory = record?.session_directory ?? null;
+  if (record === null) return null;
+  const known = sizes.get(record);
+  const size = known === undefined ? keptSizeOf(record) : known;
+  sizes.set(record, size);
+  return size;
+}
+
+/** Each row that is drawn asks, and the manifest of a session stays as it is. */
+const sizes = new WeakMap<RunningRecord, number | null>();
+
+function keptSizeOf({ session_directory: directory = null }: RunningRecord): number | null {
   const kept = directory === null ? null : readSmallText(join(directory, 'svc.yaml'));
   const [, most] = (kept?.kind === 'text' ? /^ {2}context: \{ max_tokens: (\d{1,9}) \}/m.exec(kept.text) : null) ?? [];
   return most === undefined ? null : Number(most);

@@ -87,6 +87,10 @@ export function sessionsCommand(context: CommandContext, goOn: GoOn): Command {
       if (options.json === true) {
         for (const each of listed) context.stdout.write(jsonLine(each));
       } else if (listed.length > 0) {
+        if (isOfOthers(listed, options, context)) {
+          const none = more > 0 ? 'none of the newest is of this folder' : 'this folder has no session';
+          context.stderr.write(say`${none}; these are of others\n`);
+        }
         chosen = await shown(listed, context);
       } else {
         const which = options.failed === true || options.since !== undefined ? 'no such session' : 'no session';
@@ -96,6 +100,13 @@ export function sessionsCommand(context: CommandContext, goOn: GoOn): Command {
       const isNamed = command.getOptionValueSource('manifest') === 'cli';
       if (chosen !== null) await goOn(chosen, { manifest: options.manifest, isNamed });
     });
+}
+
+/** Whether no session of the list is of this folder. Those of a workspace all are, whatever folder they were given. */
+function isOfOthers(listed: readonly ListedSession[], options: SessionsOptions, context: CommandContext): boolean {
+  if (sessionsFolder(context, options) !== adhocSessions(context)) return false;
+  const here = realPath(context.cwd);
+  return listed.every(({ folder }) => folder !== here);
 }
 
 /** Lists them; returns the id of the one that a person takes. */

@@ -126,10 +126,10 @@ export class SessionStatus {
   }
 
   /**
-   * Returns null where nothing goes on. Leaves out what does not fit into so many columns: tokens and messages that wait first, then the middle of what
-   * goes on. The hint, what can be done, is said at any width that holds it.
+   * Returns null where nothing goes on. Leaves out what does not fit into so many columns: tokens, the share of the context in percent and messages that wait first,
+   * then the middle of what goes on. The hint, what can be done, is said at any width that holds it.
    */
-  row(hint: string, columns = Infinity): string | null {
+  row(hint: string, columns = Infinity, share: number | null = null): string | null {
     const task = this.#task;
     if (task === null) return null;
     const nowMs = this.#nowMs();
@@ -139,7 +139,8 @@ export class SessionStatus {
     const hints = hint === '' ? [] : [hint];
     const tokens = task.tokens > 0 ? [`${shownCount(task.tokens)} tokens`] : [];
     const waiting = this.#waiting.size > 0 ? [waitingOf(this.#waiting.size)] : [];
-    for (const between of [[...tokens, ...waiting], waiting, []]) {
+    const context = share === null || share === 0 ? [] : [shareOf(share)];
+    for (const between of [[...tokens, ...context, ...waiting], [...context, ...waiting], waiting, []]) {
       const row = [doing, ...between, ...hints].join(separator);
       if (widthOf(row) <= columns) return row;
     }
@@ -190,6 +191,11 @@ export class SessionStatus {
 function lastLineOf(text: string): string {
   const lines = text.split(/[\r\n]+/);
   return inertLine(lines.findLast((line) => line.trim() !== '') ?? '', maxLine);
+}
+
+/** How full the context of the model is. */
+export function shareOf(percent: number): string {
+  return `${percent} % of the context`;
 }
 
 function waitingOf(count: number): string {

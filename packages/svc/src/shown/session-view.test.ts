@@ -12,6 +12,7 @@ afterEach(() => {
 
 let nowMs = 0;
 let answerHint = '';
+let contextPercent: number | null = null;
 
 function viewOn(shown: ShownTerminal): SessionView {
   const view = new SessionView(shown.output, {
@@ -19,6 +20,7 @@ function viewOn(shown: ShownTerminal): SessionView {
     nowMs: () => nowMs,
     keysHint: () => 'Esc cancels',
     answerHint: () => answerHint,
+    contextPercent: () => contextPercent,
     wholeOutput: ({ step }) => (step === null ? null : `/show ${step}`),
     keptOutput: ({ step }) => (step === null ? null : `svc logs 4f1a ${step}`),
   });
@@ -155,6 +157,21 @@ describe('SessionView', () => {
       { kind: 'call', callId: 'c1', name: 'sh', input: { command } },
     ];
     expect((await rowsAfter(events, new ShownTerminal(columns))).at(-1)).toBe(row);
+  });
+
+  it.each([
+    [80, '⠋ turn 3, 0 s · 4,310 tokens · 41 % of the context · Esc cancels'],
+    [60, '⠋ turn 3, 0 s · 41 % of the context · Esc cancels'],
+    [40, '⠋ turn 3, 0 s · Esc cancels'],
+  ])('says in %i columns how full the context is while a task runs', async (columns, row) => {
+    contextPercent = 41;
+    const events: SessionEvent[] = [
+      { kind: 'task-started', taskId: 'tsk_1' },
+      { kind: 'usage', tokens: 4310 },
+      { kind: 'turn', taskId: 'tsk_1', turn: 3 },
+    ];
+    expect((await rowsAfter(events, new ShownTerminal(columns))).at(-1)).toBe(row);
+    contextPercent = null;
   });
 
   it('shows the last line that a running command wrote, behind the gutter, until it has ended', async () => {

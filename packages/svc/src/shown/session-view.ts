@@ -16,7 +16,7 @@ import { approvalRows } from './approval-rows.ts';
 import { type CallBody, callBody, callHead, cutInMiddle, headRow, shownCall } from './call-rows.ts';
 import { LastLines } from './cut-output.ts';
 import type { SessionEvent, ShownResult } from './session-event.ts';
-import { SessionStatus } from './session-status.ts';
+import { SessionStatus, shareOf } from './session-status.ts';
 import { Transcript } from './transcript.ts';
 
 const maxReason = 400;
@@ -44,7 +44,7 @@ export interface ViewSettings {
   readonly wholeOutput: (result: ShownResult) => string | null;
   /** The same of an output that its result does not hold whole: `svc logs 4f1a 7`. */
   readonly keptOutput: (result: ShownResult) => string | null;
-  /** How many percent of the model's context are used, for the end of a task; null where nobody knows. */
+  /** How many percent of the model's context are used, for the status row and the end of a task; null where nobody knows. */
   readonly contextPercent?: () => number | null;
 }
 
@@ -152,7 +152,7 @@ export class SessionView {
     }
     const { keysHint, answerHint } = this.#settings;
     const hint = this.question === null ? keysHint() : answerHint();
-    const status = this.#status.row(hint, this.screen.liveColumns);
+    const status = this.#status.row(hint, this.screen.liveColumns, this.#percent);
     if (status !== null) rows.push(this.#color.dim(this.#transcript.drawable(status)));
     const input = this.#input();
     const cursor = input?.cursor ?? null;
@@ -184,7 +184,8 @@ export class SessionView {
   /** Without live rows, a status that lasts is said every 30 s. */
   #tick(): void {
     if (this.screen.isLive) return this.screen.changed();
-    const status = this.#status.row(this.question === null ? '' : this.#settings.answerHint());
+    const hint = this.question === null ? '' : this.#settings.answerHint();
+    const status = this.#status.row(hint, Infinity, this.#percent);
     const nowMs = this.#settings.nowMs();
     if (status === null || nowMs - this.#saidMs < plainStatusMs) return;
     this.#saidMs = nowMs;
@@ -330,9 +331,12 @@ export class SessionView {
     }
   }
 
+  get #percent(): number | null {
+    return this.#settings.contextPercent?.() ?? null;
+  }
+
   #share(): string {
-    const percent = this.#settings.contextPercent?.() ?? null;
-    return percent === null ? '' : ` · ${percent} % of the context`;
+    return this.#percent === null ? '' : ` · ${shareOf(this.#percent)}`;
   }
 
   /** Calls that the end of their task has cut off. */

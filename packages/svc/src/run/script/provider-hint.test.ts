@@ -81,7 +81,7 @@ describe('the hint for what a provider failed of', () => {
     [
       'cannot reach https://h: the name does not resolve',
       task,
-      'look at the network, HTTPS_PROXY if it is behind a proxy, and the address that --model names',
+      'look at the network, HTTPS_PROXY if it is behind a proxy, and the address of the model, from --model or a variable; svc --continue keeps it, unless --model names another, as /model does in a chat',
     ],
     [
       'the connection broke before the response was whole: the other side closed it',

@@ -176,6 +176,10 @@ function bothIn({ file }: ModelPlace): string {
   return file === null ? '--model' : `inference.model and inference.endpoint of ${file}`;
 }
 
+/** A session that goes on with this one asks at the same address, whatever the variables say by then. */
+const ofTask =
+  'the address of the model, from --model or a variable; svc --continue keeps it, unless --model names another, as /model does in a chat';
+
 function addressIn({ file }: ModelPlace): string {
-  return file === null ? 'the address that --model names' : `inference.endpoint of ${file}`;
+  return file === null ? ofTask : `inference.endpoint of ${file}`;
 }
