@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { chmodSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import type { ServerResponse } from 'node:http';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterEach, describe, expect, it } from 'vitest';
 
@@ -15,6 +15,7 @@ import { svc, type SvcEnd, SvcProcess } from '../support/svc-process.ts';
 import type { Workspace } from '../support/workspace.ts';
 
 const capsule = useCapsules();
+const killing = fileURLToPath(new URL('../support/killed-at-rename.cjs', import.meta.url));
 const program = fileURLToPath(new URL('../../bin/svc.cjs', import.meta.url));
 
 const address = /^http:\/\/127\.0\.0\.1:\d+\/authorize\?.*$/m;
@@ -184,13 +185,18 @@ describe('svc login', () => {
     expect(added.stderr).toContain(`log in first: svc login ${remote.url}`);
   });
 
-  it('shows in svc doctor, also when it is over', async () => {
+  it('shows in svc doctor and svc info, also when it is over', async () => {
     const known = await started();
     const workspace = await withLogin(known);
     const { issuer, remote } = known;
     expect((await svc(workspace, ['doctor'])).stdout).toMatch(
       new RegExp(`^login: +${remote.url} by ${issuer.issuer}$`, 'm'),
     );
+    const [, version = ''] =
+      /version: (0\.0\.0-pin\w+)/.exec(readFileSync(join(workspace.folder, 'svc.yaml'), 'utf8')) ?? [];
+    const info = await svc(workspace, ['info', `server@${version}`]);
+    expect(info.stdout).toMatch(new RegExp(`^server +${remote.url}, where you are logged in$`, 'm'));
+    expect(info.stdout).not.toContain('asks for');
     issuer.forget();
     await playSession(workspace);
     expect(JSON.parse((await svc(workspace, ['doctor', '--json'])).stdout)).toMatchObject({
@@ -291,6 +297,21 @@ describe('a login', () => {
     expect(next.stderr).toContain(`error[E-RUN-241]: the login at ${known.remote.url} is over\n`);
     expect(await loggedIn(workspace, known)).toMatchObject({ code: 0 });
     expect(await playSession(workspace)).toMatchObject({ calls: [{ isError: false }] });
+  });
+
+  it('stays whole when a process dies that writes it, and ends by name where its token is spent', async () => {
+    const known = await started();
+    const workspace = await withLogin(known);
+    const before = readFileSync(loginFile(workspace), 'utf8');
+    known.issuer.expire();
+    const env = { NODE_OPTIONS: `--require ${killing}`, KILL_AT: basename(loginFile(workspace)) };
+    const killed = await svc(workspace, ['update', 'server', '--dry-run'], { env });
+    expect(killed.signal).toBe('SIGKILL');
+    expect(readFileSync(loginFile(workspace), 'utf8')).toBe(before);
+    const session = await playSession(workspace);
+    expect(session.calls[0]?.content).toContain('was not asked, since its login is over: ');
+    expect(session.calls[0]?.content).toContain(`run svc login ${known.remote.url}`);
+    expect({ refreshes: known.issuer.refreshes, reused: known.issuer.reused }).toEqual({ refreshes: 2, reused: 1 });
   });
 
   it('stays when nobody could be asked for a new token', async () => {

@@ -1,16 +1,19 @@
 import { existsSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { afterEach, describe, expect, it } from 'vitest';
 
 import { useCapsules } from '../support/capsule-folders.ts';
 import { FrameStream } from '../support/frame-stream.ts';
 import { calls } from '../support/mcp-artifact.ts';
 import { playSession } from '../support/mcp-capsule.ts';
+import { readTrace } from '../support/read-trace.ts';
 import { bookTool, RemoteMcpServer, remoteTools } from '../support/remote-server.ts';
 import { message, rpc, startCapsule, svc } from '../support/svc-process.ts';
 import type { Workspace } from '../support/workspace.ts';
 
 const capsule = useCapsules();
+const preload = fileURLToPath(new URL('../support/peak-memory.cjs', import.meta.url));
 const token = 'canary-token-of-a-server-9f3a';
 
 const servers: RemoteMcpServer[] = [];
@@ -36,6 +39,14 @@ async function withServer(
 
 function manifestOf({ folder }: Workspace): string {
   return readFileSync(join(folder, 'svc.yaml'), 'utf8');
+}
+
+/** What the call of a session came to, and how many MiB of memory the session took at most. */
+async function peakOf(workspace: Workspace): Promise<{ readonly content: string; readonly mebibytes: number }> {
+  const peak = join(workspace.home, 'peak');
+  const env = { NODE_OPTIONS: `--require ${preload}`, PEAK_MEMORY: peak };
+  const { calls: ended } = await playSession(workspace, { env });
+  return { content: ended[0]?.content ?? '', mebibytes: Number(readFileSync(peak, 'utf8')) / 1024 };
 }
 
 function fenced(tool: string, content: string): string {
@@ -78,6 +89,48 @@ describe('an MCP server on the web', () => {
     ]);
     expect(remote.methods).toEqual(['server/discover', 'tools/list', 'tools/call']);
   });
+
+  it('has its traffic in the trace, and a replay none', async () => {
+    const remote = await started();
+    const workspace = await withServer(remote);
+    const { line } = await playSession(workspace);
+    const { hostname: host, port } = new URL(remote.url);
+    const lines = readTrace(join(workspace.folder, '.svc', 'sessions', line.session_id, 'trace.jsonl')).filter(
+      (event) => event['event_type'] === 'egress',
+    );
+    expect(lines).toEqual([
+      expect.objectContaining({ host, port: Number(port), allowed: true, by: 'server', connections: 3 }),
+    ]);
+    for (const key of ['bytes_in', 'bytes_out']) expect(Number(lines[0]?.[key])).toBeGreaterThan(500);
+    const replayed = await svc(workspace, ['run', '--replay']);
+    expect(replayed.stdout).toContain('the same except for ids and times');
+  });
+
+  it.each(['application/json', 'text/event-stream'])(
+    'takes little memory with an answer as %s that never ends',
+    async (type) => {
+      const remote = await started();
+      const workspace = await withServer(remote, calls(['server__big', { bytes: 1 }]));
+      const usual = await peakOf(workspace);
+      let sent = 0;
+      remote.ways.instead = (_request, response, method) => {
+        if (method !== 'tools/call') return false;
+        response.writeHead(200, { 'content-type': type });
+        const piece = Buffer.alloc(1024 * 1024, 'x');
+        const more = (): void => {
+          while (!response.destroyed && response.write(piece)) sent += 1;
+          sent += 1;
+        };
+        response.on('drain', more).write(type === 'application/json' ? '{"x":"' : 'data: ');
+        more();
+        return true;
+      };
+      const endless = await peakOf(workspace);
+      expect(endless.content).toContain('sent more than 16777216 bytes in one answer');
+      expect(sent).toBeGreaterThan(15);
+      expect(endless.mebibytes - usual.mebibytes).toBeLessThan(64);
+    },
+  );
 
   it('gets no request from a replay', async () => {
     const remote = await started();

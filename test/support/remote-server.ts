@@ -28,6 +28,9 @@ export const remoteTools: readonly RemoteTool[] = [
   { name: 'slow', description: 'Takes for ever.', inputSchema: nothing },
 ];
 
+/** A tool that sends three notifications of progress before it answers. */
+export const stepsTool: RemoteTool = { name: 'steps', description: 'Does it step by step.', inputSchema: nothing };
+
 /** A tool that is listed by servers which ask. */
 export const bookTool: RemoteTool = { name: 'book', description: 'Books a table.', inputSchema: nothing };
 
@@ -116,6 +119,15 @@ export class RemoteMcpServer {
       if (params.name === 'slow') {
         context.mcpReq.signal.addEventListener('abort', () => void (this.left += 1));
         await after(60_000, undefined, { signal: context.mcpReq.signal, ref: false });
+      }
+      if (params.name === 'steps') {
+        const { progressToken = 0 } = context.mcpReq._meta ?? {};
+        for (const progress of [1, 2, 3]) {
+          const told = { progressToken, progress, total: 3, message: this.ways.answer(`step\u001b[2J ${progress}`) };
+          await context.mcpReq.notify({ method: 'notifications/progress', params: told });
+          // Once the answer is there, the library of the client passes on no notification that came before.
+          await after(50);
+        }
       }
       if (params.name === 'book') return this.#booked(context.mcpReq.inputResponses);
       return { content: [{ type: 'text', text: params.name === 'big' ? 'x'.repeat(bytes) : this.ways.answer(said) }] };

@@ -3,6 +3,7 @@
 import type { Recorder } from '@svc/session/recorder/recorder.ts';
 import type { ProgramLogs } from './program-logs.ts';
 import type { SessionProcesses } from './session-processes.ts';
+import type { ComponentTraffic } from './grant-usage.ts';
 import type { SessionSkills } from './session-skills.ts';
 import { homeBelow } from '@svc/sandbox/contained-environment.ts';
 import type { ProcessGrants, StoreDirectory } from '@svc/sandbox/launch/process-grants.ts';
@@ -34,6 +35,8 @@ export interface StageParts {
   readonly processes: SessionProcesses;
   /** Made when the first MCP server is met. */
   readonly servers: () => Promise<SessionServers>;
+  /** What is seen of the requests of an artifact. */
+  readonly traffic: (artifact: string) => ComponentTraffic;
   /** Made when the first program is met whose standard error is kept. */
   readonly programLogs: () => Promise<ProgramLogs>;
   readonly background: BackgroundCommands;

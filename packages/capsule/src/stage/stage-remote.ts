@@ -37,7 +37,14 @@ export async function remoteTools(artifact: InstalledArtifact, url: URL, parts: 
   await shown.learnSpellings();
   const servers = await parts.servers();
   return await servers.tools(artifact, {
-    place: remoteServer({ url, allow: grants.networkAllow, proxyFor: network.proxyFor, headers, ...tokens }),
+    place: remoteServer({
+      url,
+      allow: grants.networkAllow,
+      proxyFor: network.proxyFor,
+      headers,
+      ...tokens,
+      traffic: parts.traffic(manifest.name),
+    }),
     redact: (text) => shown.redact(text),
     pinned: pinnedTools(listed.value as readonly unknown[]),
     deadlineMs: (loaded.manifest.capabilities.limits?.deadline ?? defaultDeadlineSecs) * 1000,

@@ -137,6 +137,7 @@ export async function stageSession(request: StageRequest): Promise<StagedSession
     components,
     processes,
     servers,
+    traffic: (artifact: string) => grantUsage.ofComponent(artifact),
     programLogs,
     background,
     skills,

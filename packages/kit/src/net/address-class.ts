@@ -119,15 +119,16 @@ function embedded([address, prefix, addressClass]: Range): Range[] {
  * A named host may be anywhere on the Internet and in private networks, where a company keeps its own hosts. Loopback,
  * link-local, metadata and all other special addresses are reached only when the grants would also let the address itself
  * out, loopback also when they name `localhost`: so no name server gives more than the manifest does (docs/adr/manifest-and-grants.md "One rule for
- * addresses").
+ * addresses"). Without `mayBePrivate`, addresses of private networks are special too.
  */
 export function addressFault(
   mayReach: (destination: NetworkDestination) => boolean,
   destination: NetworkDestination,
   address: string,
+  mayBePrivate: boolean = true,
 ): string | undefined {
   const addressClass = classifyAddress(address);
-  if (addressClass === 'public' || addressClass === 'private') return undefined;
+  if (addressClass === 'public' || (addressClass === 'private' && mayBePrivate)) return undefined;
   const host = hostOfAddress(address);
   if (host !== undefined && mayReach({ ...destination, host })) return undefined;
   if (addressClass === 'loopback' && mayReach({ ...destination, host: 'localhost' })) return undefined;

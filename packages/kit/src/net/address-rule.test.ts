@@ -39,6 +39,22 @@ describe('a permitted host that resolves', () => {
     expect(fault(['a.example'], 'https://a.example', address)).toBe(reason);
   });
 
+  it.each(['10.1.2.3', '192.168.1.1', '100.64.0.9', 'fd12::1', '::ffff:10.1.2.3'])(
+    'cannot be reached at %s where private networks are to be named too',
+    (address) => {
+      const named = (allow: readonly string[]): string | undefined =>
+        addressFault(
+          (inner) => isCovered(allow.map(destination), inner),
+          destination('https://a.example'),
+          address,
+          false,
+        );
+      expect(named(['a.example'])).toContain('(private)');
+      const host = address.includes(':') ? new URL(`http://[${address}]/`).hostname : address;
+      expect(named(['a.example', host])).toBeUndefined();
+    },
+  );
+
   it.each([
     [['a.example', '127.0.0.1'], 'http://a.example', '127.0.0.1', true],
     [['a.example', '127.0.0.1:80'], 'http://a.example', '127.0.0.1', true],

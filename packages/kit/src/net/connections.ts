@@ -17,6 +17,8 @@ interface ReachRule {
   readonly mayReach: (url: URL) => boolean;
   /** The one origin that is not held to the rule of addresses: the model's endpoint is where it is. */
   readonly endpointOrigin?: string;
+  /** Whether names may lead into private networks; true when absent. */
+  readonly mayBePrivate?: boolean;
 }
 
 interface ConnectionSettings {
@@ -98,7 +100,8 @@ function prohibition(url: URL, address: string, reach: ReachRule): ProhibitedAdd
   // Made anew: setting the host of a URL to a text that is no host would leave the permitted one in place.
   const mayReach = ({ host }: { readonly host: string }): boolean =>
     reach.mayReach(new URL(`${url.protocol}//${host}${port}/`));
-  const isPermitted = destination !== undefined && addressFault(mayReach, destination, address) === undefined;
+  const isPermitted =
+    destination !== undefined && addressFault(mayReach, destination, address, reach.mayBePrivate) === undefined;
   return isPermitted ? undefined : new ProhibitedAddress(`${url.hostname} may not be at ${address}`);
 }
 

@@ -9,6 +9,7 @@ import { largestComponent } from '@svc/artifacts/store/archive-entry.ts';
 import { type ArtifactKind, componentFile, requiredFile } from '@svc/artifacts/store/inspect-content.ts';
 import type { FoundArtifact } from '@svc/artifacts/store/installed-artifact.ts';
 import type { WantedArtifact } from '@svc/artifacts/store/locate.ts';
+import { hasLogin } from '../command/own-login.ts';
 import type { StorePlaces } from '@svc/artifacts/store/store-places.ts';
 import { findRef } from '@svc/artifacts/store/install.ts';
 import type { StoredArchive } from '@svc/artifacts/store/store-layout.ts';
@@ -51,6 +52,8 @@ export interface InsideFacts {
   readonly inputSchema: unknown;
   /** What an MCP server is started with; null for anything else. */
   readonly command: readonly string[] | null;
+  /** Where an MCP server on the web is, and whether this user is logged in there; null for anything else. */
+  readonly server: { readonly url: string; readonly hasLogin: boolean } | null;
   readonly hook: HookFacts | null;
   /** It is null for what is no component, and for one that cannot be read or is too large to be compiled. */
   readonly component: ComponentFacts | null;
@@ -78,7 +81,7 @@ export async function lookInside({ from, ...ref }: WantedArtifact, wherever: Sto
     const { stored, artifact, origin } = await findRef(ref, places);
     const { platform, sha256, path } = stored;
     return {
-      ...(await contentOf(artifact)),
+      ...(await contentOf(artifact, places.userHome)),
       platform,
       sha256,
       bytes: statSync(path).size,
@@ -110,13 +113,13 @@ async function signaturesOf(
 
 type Content = Omit<InsideFacts, 'platform' | 'sha256' | 'bytes' | 'signatures' | 'unasked'>;
 
-async function contentOf(artifact: FoundArtifact | null): Promise<Content> {
+async function contentOf(artifact: FoundArtifact | null, home: string): Promise<Content> {
   if (artifact === null) {
-    const nothing = { implementation: null, description: null, inputSchema: null, command: null };
+    const nothing = { implementation: null, description: null, inputSchema: null, command: null, server: null };
     return { kind: 'capsule', ...nothing, tags: [], hook: null, component: null };
   }
   const { manifest } = artifact;
-  const { runtime: kind, description, tags, input_schema: inputSchema = null, command = null } = manifest;
+  const { runtime: kind, description, tags, input_schema: inputSchema = null, command = null, url } = manifest;
   return {
     kind,
     implementation: kind === 'skill' ? null : manifest.implementation,
@@ -124,6 +127,7 @@ async function contentOf(artifact: FoundArtifact | null): Promise<Content> {
     tags,
     inputSchema,
     command,
+    server: url === undefined ? null : { url, hasLogin: hasLogin(url, home) },
     hook: kind === 'hook' ? hookFacts(manifest) : null,
     component: requiredFile(manifest) === componentFile ? componentFacts(await artifact.read(componentFile)) : null,
   };

@@ -33,7 +33,7 @@ export function objectOf(
   });
   const told = { name, version, state, reason, archives, here };
   if (inside === null) return told;
-  const { kind, implementation, description, tags, inputSchema, command, hook, component } = inside;
+  const { kind, implementation, description, tags, inputSchema, command, server, hook, component } = inside;
   return {
     ...told,
     kind,
@@ -42,6 +42,7 @@ export function objectOf(
     tags,
     input_schema: inputSchema,
     command,
+    server: server === null ? null : { url: server.url, logged_in: server.hasLogin },
     hook,
     world: component?.world ?? null,
     exports: component?.exports ?? null,
@@ -117,16 +118,20 @@ const shownAsked: Readonly<Record<Asked, string>> = {
   model: 'answers of the model',
 };
 
-function reachRows({ kind, implementation, command, hook, component, inputSchema }: InsideFacts): Row[] {
+function reachRows({ kind, implementation, command, server, hook, component, inputSchema }: InsideFacts): Row[] {
   const asked = component?.asksFor.map((each) => shownAsked[each]) ?? null;
   return [
     ['command', command === null ? null : JSON.stringify(command)],
+    ['server', server === null ? null : `${server.url}${server.hasLogin ? ', where you are logged in' : ''}`],
     ['called at', hook?.binding.join(' ') ?? null],
     ['may change', hook === null ? null : hook.commit_policy.join(' ') || 'nothing'],
     ['world', component?.world ?? null],
     ...byPackage(component?.exports ?? []).map((names) => ['exports', names] as const),
     ...byPackage(component?.imports ?? []).map((names) => ['imports', names] as const),
-    ['asks for', asked === null ? programAsks(kind, implementation) : asked.join(', ') || 'nothing'],
+    [
+      'asks for',
+      asked === null ? (server === null ? programAsks(kind, implementation) : null) : asked.join(', ') || 'nothing',
+    ],
     ['input', inputSchema === null ? null : JSON.stringify(inputSchema)],
   ];
 }

@@ -17,7 +17,13 @@ import { KeptDigits } from './kept-digits.ts';
 import { lostError, messagesIn } from './meant-messages.ts';
 import { RequestSlots } from './request-slots.ts';
 import type { ProtocolSdk, ServerTransport } from './server-connection.ts';
-import { NoToken, type ServerRequest, ServerRequests, type ServerTokens } from './server-requests.ts';
+import {
+  NoToken,
+  type ServerRequest,
+  ServerRequests,
+  type ServerTokens,
+  type ServerTraffic,
+} from './server-requests.ts';
 
 /** The bytes of an answer, or of all that comes with it in one stream. */
 const maxAnswerBytes = 16 * 1024 * 1024;
@@ -45,6 +51,7 @@ export interface HttpTransportSettings {
   readonly headers: Readonly<Record<string, string>>;
   /** The login that each request shows a token of besides. */
   readonly tokens?: ServerTokens;
+  readonly traffic?: ServerTraffic;
   readonly sdk: Pick<ProtocolSdk, 'SdkHttpError' | 'SdkErrorCode'>;
   /** Called when the server announces that its list of tools changed. */
   readonly onListChanged: () => void;
@@ -331,7 +338,8 @@ export class HttpTransport implements ServerTransport {
       if (method === 'notifications/tools/list_changed') this.#settings.onListChanged();
       else if (method === undefined && (typeof id === 'string' || typeof id === 'number'))
         isAnswer = this.#asked.delete(id) || isAnswer;
-      if (method === undefined || id !== undefined) this.onmessage?.(message as Sdk.JSONRPCMessage);
+      if (method === undefined || id !== undefined || method === 'notifications/progress')
+        this.onmessage?.(message as Sdk.JSONRPCMessage);
     }
     return isAnswer;
   }

@@ -4,6 +4,9 @@ import type { ListedTool } from './listed-tools.ts';
 import type { ToolServer } from './tool-server.ts';
 import type { Tool } from '../tool.ts';
 
+/** The number of the last call whose progress is shown. */
+let last = 0;
+
 interface McpToolsSettings {
   /** The artifact. */
   readonly name: string;
@@ -24,8 +27,14 @@ export function createMcpTools({ name: artifact, description, server, listed }: 
     description: tool.description === '' ? description : tool.description,
     kind: 'mcp',
     inputSchema: tool.inputSchema,
-    call: (args, { signal, digits, requestInput }) =>
-      server.call({ tool: tool.name, args, digits, signal, ask: requestInput }),
+    call: (args, { signal, digits, requestInput, onOutput }) => {
+      const name = tool.name;
+      // Below zero: the commands of a session have the numbers from zero.
+      const number = (last -= 1);
+      const onProgress = (line: string): void =>
+        onOutput?.({ name, number, output: 'stdout' }, Buffer.from(`${line}\n`));
+      return server.call({ tool: name, args, digits, signal, ask: requestInput, onProgress });
+    },
     warm: () => server.prepare(),
   }));
 }

@@ -1,65 +1,9 @@
-import { afterEach, describe, expect, it, onTestFinished } from 'vitest';
+import { describe, expect, it } from 'vitest';
 
-import { LogBudget } from '@svc/kit/log-budget.ts';
-import { RemoteMcpServer, remoteTools } from '../../../../../test/support/remote-server.ts';
+import { remoteTools, stepsTool } from '../../../../../test/support/remote-server.ts';
 import { passed } from '../../../test/tools/played-server.ts';
-import type { ToolOutcome } from '../tool.ts';
-import type { ListedTools } from './listed-tools.ts';
-import { pinnedTools } from './pinned-tools.ts';
+import { clientOf, started } from '../../../test/tools/remote-client.ts';
 import { remoteServer } from './remote-server.ts';
-import { ToolServer } from './tool-server.ts';
-
-const opened: ToolServer[] = [];
-afterEach(async () => {
-  await Promise.all(opened.splice(0).map((server) => server.close()));
-});
-
-const offered: ListedTools = { tools: remoteTools, leftOut: [] };
-
-interface Client {
-  readonly call: (tool: string, args?: Readonly<Record<string, unknown>>, signal?: AbortSignal) => Promise<ToolOutcome>;
-  readonly server: ToolServer;
-  readonly changes: (string | null)[];
-}
-
-function clientOf(
-  remote: RemoteMcpServer,
-  {
-    headers = {},
-    deadlineMs = 20_000,
-    url = remote.url,
-  }: { headers?: Record<string, string>; deadlineMs?: number; url?: string } = {},
-): Client {
-  const changes: (string | null)[] = [];
-  const server = new ToolServer(
-    {
-      name: 'notes',
-      place: remoteServer({ url: new URL(url), allow: [], proxyFor: null, headers }),
-      pinned: pinnedTools(remoteTools),
-      deadlineMs,
-      sessionDirectory: '/nowhere',
-      logs: new LogBudget(),
-      cutBefore: (text) => text,
-      version: '1',
-      clock: { monotonicMs: () => 0 },
-      onChange: (_live, change) => void changes.push(change),
-    },
-    offered,
-  );
-  opened.push(server);
-  return {
-    server,
-    changes,
-    call: async (tool, args = {}, signal = new AbortController().signal) => await server.call({ tool, args, signal }),
-  };
-}
-
-async function started(isModern: boolean): Promise<RemoteMcpServer> {
-  const remote = await RemoteMcpServer.start();
-  remote.ways.isModern = isModern;
-  onTestFinished(() => remote.close());
-  return remote;
-}
 
 describe.each([
   { revision: '2026-07-28', isModern: true },
@@ -134,6 +78,24 @@ describe.each([
     expect(await clientOf(remote).call('echo', { text: 'hi' })).toMatchObject({
       content: 'the server of notes ended its answer before the call was answered, which may have been carried out',
     });
+  });
+
+  it('may say how far it is, in lines without control characters', async () => {
+    const remote = await started(isModern);
+    remote.ways.tools = [...remoteTools, stepsTool];
+    const { server } = clientOf(remote);
+    const lines: string[] = [];
+    const ask = async (): Promise<never> => await Promise.reject(new Error('nothing is asked'));
+    const onProgress = (line: string): void => void lines.push(line);
+    const outcome = await server.call({
+      tool: 'steps',
+      args: {},
+      signal: new AbortController().signal,
+      ask,
+      onProgress,
+    });
+    expect(outcome).toMatchObject({ status: 'passed' });
+    expect(lines).toEqual([1, 2, 3].map((step) => `step\\u{1b}[2J ${step} (${step} of 3)`));
   });
 
   it('may answer with 16 MiB and no more', async () => {
@@ -327,6 +289,29 @@ describe('a server on the web', () => {
       ),
     );
     expect(changes).toHaveLength(1);
+  });
+
+  it.each([
+    ['127.0.0.1', 'this machine'],
+    ['10.1.2.3', 'a private network'],
+    ['169.254.169.254', 'the metadata of a cloud'],
+    ['::ffff:10.1.2.3', 'a private network, in disguise'],
+  ])('gets no request where its name leads to %s: %s', async (address, _what) => {
+    const refused: string[] = [];
+    const place = remoteServer({
+      url: new URL('http://mcp.example.com:1/mcp'),
+      allow: [],
+      proxyFor: null,
+      headers: {},
+      resolver: { resolve: async () => ({ kind: 'addresses', addresses: [address] }) },
+      traffic: { onTraffic: () => {}, onRefused: ({ host }) => void refused.push(host) },
+    });
+    const { call } = clientOf(await started(true), { place });
+    expect(await call('echo', { text: 'hi' })).toMatchObject({
+      status: 'failed',
+      content: 'the server of notes could not be asked: its name resolves to an address that the grant does not name',
+    });
+    expect(new Set(refused)).toEqual(new Set(['mcp.example.com:1']));
   });
 
   it('fails a call when nothing listens at its address', async () => {

@@ -3,10 +3,11 @@
 import { Connections } from '@svc/kit/net/connections.ts';
 import { mayReach, type NetworkDestination } from '@svc/kit/net/network-destination.ts';
 import type { ProxyFor } from '@svc/kit/net/proxy.ts';
+import type { HostResolver } from '@svc/kit/net/resolver.ts';
 import { AskingCall } from './asking-call.ts';
 import { HttpTransport } from './http-transport.ts';
 import { ServerConnection, type ServerAnswer, type ToolList } from './server-connection.ts';
-import type { ServerTokens } from './server-requests.ts';
+import type { ServerTokens, ServerTraffic } from './server-requests.ts';
 import type { ServerPlace } from './tool-server.ts';
 
 export interface RemoteServer {
@@ -19,11 +20,20 @@ export interface RemoteServer {
   readonly headers: Readonly<Record<string, string>>;
   /** The login that each request shows a token of besides. */
   readonly tokens?: ServerTokens;
+  readonly traffic?: ServerTraffic;
+  /** The host's own when absent. */
+  readonly resolver?: HostResolver;
+}
+
+interface ServerAddress extends Pick<RemoteServer, 'url' | 'allow' | 'proxyFor' | 'resolver'> {
+  /** Whether its name may lead into private networks: a person names it now. */
+  readonly mayBePrivate?: boolean;
 }
 
 /** A server that is asked over HTTP. */
 export function remoteServer(server: RemoteServer): ServerPlace {
-  const { url, headers, tokens } = server;
+  const { url, headers, tokens, traffic } = server;
+  const parts = { ...(tokens === undefined ? {} : { tokens }), ...(traffic === undefined ? {} : { traffic }) };
   return {
     connect: async ({ version, onListChanged }) => {
       const connections = await connectionsTo(server);
@@ -38,7 +48,7 @@ export function remoteServer(server: RemoteServer): ServerPlace {
             headers,
             onListChanged,
             sdk,
-            ...(tokens === undefined ? {} : { tokens }),
+            ...parts,
           }),
       });
       return { kind: 'connected', connection };
@@ -51,11 +61,14 @@ export async function connectionsTo({
   url,
   allow,
   proxyFor,
-}: Pick<RemoteServer, 'url' | 'allow' | 'proxyFor'>): Promise<Connections> {
-  const reach = { mayReach: (asked: URL) => asked.origin === url.origin || mayReach(allow, asked) };
-  if (proxyFor === null) return new Connections({ reach });
+  resolver,
+  mayBePrivate = false,
+}: ServerAddress): Promise<Connections> {
+  const mayReachIt = (asked: URL): boolean => asked.origin === url.origin || mayReach(allow, asked);
+  const judged = { reach: { mayReach: mayReachIt, mayBePrivate }, ...(resolver === undefined ? {} : { resolver }) };
+  if (proxyFor === null) return new Connections(judged);
   const { ProxiedConnections } = await import('@svc/kit/net/proxied-connections.ts');
-  return new Connections({ reach, proxied: new ProxiedConnections(proxyFor) });
+  return new Connections({ ...judged, proxied: new ProxiedConnections(proxyFor) });
 }
 
 interface Asking {

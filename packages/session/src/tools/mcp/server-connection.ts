@@ -6,7 +6,7 @@ import type * as Sdk from '@modelcontextprotocol/client';
 import * as z from 'zod/mini';
 
 import { maxTimerMs } from '@svc/kit/units.ts';
-import { quoted, shortened } from '@svc/kit/diagnostics/printable.ts';
+import { printable, quoted, shortened } from '@svc/kit/diagnostics/printable.ts';
 import type { Digits } from '@svc/kit/exact-json.ts';
 import { unusableAnswer } from './absent-values.ts';
 import type { AskingCall } from './asking-call.ts';
@@ -20,6 +20,7 @@ const maxListed = 10_000;
 /** Limit for all pages together; one alone is no longer than a message. */
 const maxListedLength = 16 * 1024 * 1024;
 const maxError = 2000;
+const maxProgress = 200;
 /** The most characters of a failed call in which paths are looked for. */
 const maxExplained = 4096;
 /** A code of JSON-RPC. */
@@ -81,6 +82,13 @@ export interface CallParameters {
   readonly name: string;
   readonly arguments: Readonly<Record<string, unknown>>;
   readonly digits: Digits | undefined;
+}
+
+/** What a call hears of its server before the answer. */
+export interface CallHearing {
+  readonly questions: CallQuestions;
+  /** Called with a line for each step of which the server sends word. */
+  readonly onProgress: (line: string) => void;
 }
 
 /** One connection to an MCP server, from the handshake to its end. */
@@ -180,17 +188,19 @@ export class ServerConnection {
   async call(
     { digits, ...params }: CallParameters,
     limits: RequestLimits,
-    questions: CallQuestions | null = null,
+    hearing: CallHearing | null = null,
   ): Promise<ServerAnswer<CallResult>> {
     if (digits !== undefined) this.#transport.keepDigits(params.arguments, digits);
-    if (this.#asking === null || questions === null) {
+    if (this.#asking === null || hearing === null) {
       return await this.#request('tools/call', { params, schema: callResult, limits });
     }
     const { timeoutMs } = limits;
     const { SdkError, SdkErrorCode } = this.#sdk;
     const late = (): Error => new SdkError(SdkErrorCode.RequestTimeout, 'the time is over');
+    const { questions, onProgress } = hearing;
     const call = new this.#asking(questions, { ...limits, late });
-    const options = { signal: call.signal, timeout: maxTimerMs };
+    const onprogress = (progress: Sdk.Progress): void => onProgress(progressLine(progress));
+    const options = { signal: call.signal, timeout: maxTimerMs, onprogress };
     return await this.#answer(timeoutMs, () =>
       call.run(() => this.#client.request({ method: 'tools/call', params }, callResult, options)),
     );
@@ -252,6 +262,12 @@ export class ServerConnection {
     const ours = this.#sdk.SUPPORTED_PROTOCOL_VERSIONS.join(', ');
     return `speaks the version ${quoted(version)} of the protocol, and not one of ${ours}`;
   }
+}
+
+function progressLine({ progress, total, message = '' }: Sdk.Progress): string {
+  const done = total === undefined ? `${progress}` : `${progress} of ${total}`;
+  const said = printable(shortened(message.trim(), maxProgress));
+  return said === '' ? done : `${said} (${done})`;
 }
 
 function whatOf({ code, data }: { readonly code: number; readonly data?: unknown }): string {

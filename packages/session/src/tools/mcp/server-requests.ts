@@ -1,10 +1,12 @@
 /** Sends the requests to an MCP server on the web: what each shows, and which of them are sent once more. */
 
-import type { IncomingMessage, RequestOptions } from 'node:http';
+import type { ClientRequest, IncomingMessage, RequestOptions } from 'node:http';
+import type { Socket } from 'node:net';
 import { setTimeout as after } from 'node:timers/promises';
 
 import { bearerFields } from '@svc/kit/http/challenges.ts';
 import { type Connections, responseOf } from '@svc/kit/net/connections.ts';
+import { isCoded } from '@svc/kit/diagnostics/system-reason.ts';
 import { readUpTo } from '@svc/kit/files/read-up-to.ts';
 import { headerOf, redirectWords, shownText, waitMsOf } from './http-words.ts';
 import type { ProtocolSdk } from './server-connection.ts';
@@ -27,10 +29,17 @@ export interface ServerTokens {
   more(scope: string | null): string;
 }
 
+/** Hears of each request once its answer is over, and of one whose host may not be where its name leads. */
+export interface ServerTraffic {
+  readonly onTraffic: (exchange: { readonly url: URL; readonly bytesIn: number; readonly bytesOut: number }) => void;
+  readonly onRefused: (url: URL, rule?: string) => void;
+}
+
 interface RequestSettings {
   readonly connections: Connections;
   readonly sdk: Pick<ProtocolSdk, 'SdkHttpError' | 'SdkErrorCode'>;
   readonly tokens?: ServerTokens;
+  readonly traffic?: ServerTraffic;
 }
 
 export interface ServerRequest {
@@ -104,7 +113,9 @@ export class ServerRequests {
       signal,
       maxHeaderSize: largestHead,
     };
-    const asking = this.#settings.connections.send(url, options);
+    const { connections, traffic } = this.#settings;
+    const asking = connections.send(url, options);
+    if (traffic !== undefined) follow(asking, url, traffic);
     const arriving = responseOf(asking);
     asking.end(body);
     return await arriving;
@@ -125,6 +136,26 @@ export class ServerRequests {
     const happened = where ?? `answered with status ${status}${said}${more}`;
     return new SdkHttpError(SdkErrorCode.ClientHttpNotImplemented, happened, shown);
   }
+}
+
+/** Counts what goes over the connection from the request to the end of its answer; a connection has one request at a time. */
+function follow(asking: ClientRequest, url: URL, { onTraffic, onRefused }: ServerTraffic): void {
+  asking.once('socket', (socket) => {
+    const before = passedOver(socket);
+    asking.once('close', () => {
+      const now = passedOver(socket);
+      const [bytesIn, bytesOut] = [now.bytesIn - before.bytesIn, now.bytesOut - before.bytesOut];
+      if (bytesIn + bytesOut > 0) onTraffic({ url, bytesIn, bytesOut });
+    });
+  });
+  asking.once('error', (error) => {
+    if (isCoded(error) && error.code === 'ERR_ADDRESS_PROHIBITED') onRefused(url);
+  });
+}
+
+/** Node knows no number for a connection that was never made. */
+function passedOver({ bytesRead, bytesWritten }: Socket): { readonly bytesIn: number; readonly bytesOut: number } {
+  return { bytesIn: bytesRead || 0, bytesOut: bytesWritten || 0 };
 }
 
 /** The scope that a refusal asks for (RFC 6750 §3), in characters that a scope may have; null without one. */

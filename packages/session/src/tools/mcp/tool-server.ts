@@ -70,6 +70,8 @@ export interface ServerCall {
   readonly signal: AbortSignal;
   /** Puts a question of the server to the sender of the task. */
   readonly ask?: (prompt: string) => Promise<InputAnswer>;
+  /** Hears what the server says of how far it is. Nothing of the session depends on it. */
+  readonly onProgress?: (line: string) => void;
 }
 
 interface Running {
@@ -139,9 +141,15 @@ export class ToolServer {
     if (!live.names.has(tool)) {
       return failed(name, `does not have the tool ${tool} any more${change === null ? '' : ` (${change})`}`);
     }
-    const questions = ask === undefined ? null : new CallQuestions(name, (prompt) => ask(redact(prompt)));
+    const hearing =
+      ask === undefined
+        ? null
+        : {
+            questions: new CallQuestions(name, (prompt) => ask(redact(prompt))),
+            onProgress: (line: string) => call.onProgress?.(redact(line)),
+          };
     const limits = { signal, timeoutMs: deadlineMs };
-    const answer = await connection.call({ name: tool, arguments: args, digits }, limits, questions);
+    const answer = await connection.call({ name: tool, arguments: args, digits }, limits, hearing);
     signal.throwIfAborted();
     if (answer.kind === 'failed') {
       if (connection.isExpired && isFirst) return await this.#call(call, false);

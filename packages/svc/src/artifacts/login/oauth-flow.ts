@@ -73,7 +73,7 @@ export async function findOffer(server: URL, asking: Asking): Promise<LoginOffer
 
 /** What a server says to somebody without a token. */
 async function greeted(server: URL, { proxyFor, signal }: Asking): ReturnType<typeof askedBy> {
-  const connections = await connectionsTo({ url: server, allow: [], proxyFor });
+  const connections = await connectionsTo({ url: server, allow: [], proxyFor, mayBePrivate: true });
   const clientInfo = { name: 'svc', version };
   const params = { protocolVersion: '2025-11-25', capabilities: {}, clientInfo };
   try {

@@ -3,13 +3,12 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
 
-import { LogBudget } from '@svc/kit/log-budget.ts';
 import { AuthorizationServer } from '../../../../../../test/support/authorization-server.ts';
-import { RemoteMcpServer, remoteTools } from '../../../../../../test/support/remote-server.ts';
+import { RemoteMcpServer } from '../../../../../../test/support/remote-server.ts';
 import { passed } from '../../../../test/tools/played-server.ts';
-import { pinnedTools } from '../pinned-tools.ts';
+import { clientOf } from '../../../../test/tools/remote-client.ts';
 import { remoteServer } from '../remote-server.ts';
-import { ToolServer } from '../tool-server.ts';
+import type { ToolServer } from '../tool-server.ts';
 import { allLogins, isOver, type KeptLogin, type LoginPlace, loginPlace, readLogin, writeLogin } from './kept-login.ts';
 import { LoginTokens } from './login-tokens.ts';
 
@@ -70,23 +69,7 @@ async function started(): Promise<Known> {
 
 function serverOf({ remote }: Known, tokens: LoginTokens): ToolServer {
   const place = remoteServer({ url: new URL(remote.url), allow: [], proxyFor: null, headers: {}, tokens });
-  const server = new ToolServer(
-    {
-      name: 'notes',
-      place,
-      pinned: pinnedTools(remoteTools),
-      deadlineMs: 20_000,
-      sessionDirectory: '/nowhere',
-      logs: new LogBudget(),
-      cutBefore: (text) => text,
-      version: '1',
-      clock: { monotonicMs: () => 0 },
-      onChange: () => {},
-    },
-    { tools: remoteTools, leftOut: [] },
-  );
-  onTestFinished(() => server.close());
-  return server;
+  return clientOf(remote, { place }).server;
 }
 
 const { signal } = new AbortController();
