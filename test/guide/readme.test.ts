@@ -85,7 +85,7 @@ describe('README.md', { timeout: 120_000 }, () => {
     expect({ code, output }).toEqual({
       code: 0,
       output: expect.stringMatching(
-        /\n\$ wc -w greeting\.txt [^]*\n│ The greeting is in greeting\.txt and has ten words\.\n[^]*\n {2}node bin\/svc\.cjs view [^]*\nWelcome; /,
+        /\n\$ wc -w greeting\.txt [^]*\n│ The greeting is in greeting\.txt and has ten words\.\n[^]*\n {2}svc view [^]*\nWelcome; /,
       ),
     });
   });

@@ -99,6 +99,14 @@ describe('svc --continue "<text>"', () => {
     });
     expect((await minute.svc(['-p', '--continue', 'x y'])).stderr).toContain('error[E-RUN-070]');
     const workspace = capsule({ manifest: 'lifecycle: { task_acceptance: queue, after_task: sleep }\n' });
+    const waited = new SvcProcess(workspace, ['run']);
+    cleanups.push(() => waited.child.kill('SIGKILL'));
+    await waited.printed(/session: /);
+    waited.child.kill('SIGTERM');
+    await waited.ended;
+    expect((await svc(workspace, ['-p', '--continue', '--trust', 'x y'])).stderr).toMatch(
+      /^error\[E-RUN-070\]: no session of .* was given a task: there is nothing to go on with\n/,
+    );
     const running = new SvcProcess(workspace, ['run']);
     cleanups.push(() => running.child.kill('SIGKILL'));
     await running.printed(/session: /);

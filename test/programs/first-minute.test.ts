@@ -445,6 +445,13 @@ describe('a command line that names no command', () => {
     expect((await minute.svc(['run', 'hello', 'you'])).stderr).toMatch(
       /\nto give it as a task: svc run --task "<task>"\n$/,
     );
+    expect((await minute.svc(['version'])).stderr).toMatch(/\nsvc --version says which version this is\n$/);
+    expect((await minute.svc(['add', 'mcp:npx', '-y', 'foo'])).stderr).toMatch(
+      /\nthe command of a server is one word: svc add "mcp:npx -y foo"\n$/,
+    );
+    expect((await minute.svc(['--mcp', 'npx', '-y', 'foo', 'why not?'])).stderr).toMatch(
+      /\nthe command of a server is one word: svc --mcp "npx -y <package> \."/,
+    );
     expect((await minute.svc(['why', 'not?'])).stderr).toMatch(/\nto give it as a task: svc "why not\?"\n$/);
   });
 

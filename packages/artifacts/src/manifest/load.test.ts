@@ -143,15 +143,19 @@ describe('a manifest file', () => {
   it('gives a coded error when it is missing, a directory or not text', () => {
     const file = workspace({ 'svc.yaml': smallest });
     writeFileSync(file, Buffer.from([0x6e, 0xff, 0xfe]));
-    const codeOf = (path: string): string | undefined => {
+    const refusalOf = (path: string): DiagnosticList | undefined => {
       try {
         loadCapsuleManifest({ file: path, env: {} });
       } catch (error) {
-        return error instanceof DiagnosticList ? error.message : undefined;
+        return error instanceof DiagnosticList ? error : undefined;
       }
       return undefined;
     };
+    const codeOf = (path: string): string | undefined => refusalOf(path)?.message;
+    const hintOf = (path: string): string | undefined => refusalOf(path)?.diagnostics[0]?.hint;
     expect(codeOf(join(file, '..', 'none.yaml'))).toMatch(/^E-IO-001: cannot read .*: no such file$/);
+    expect(hintOf(join(file, '..', 'svc.yml'))).toBe(`${file} is there: name that one`);
+    expect(hintOf(join(file, '..', 'nowhere', 'svc.yaml'))).toMatch(/^go to the folder of the capsule/);
     expect(codeOf(join(file, '..'))).toMatch(/^E-IO-001: cannot read .*: it is a directory$/);
     expect(codeOf(file)).toMatch(/^E-IO-001: cannot read .*: it is not UTF-8 text$/);
   });

@@ -1,6 +1,7 @@
 /** Reads and checks the manifest of a capsule. */
 
-import { dirname, resolve } from 'node:path';
+import { existsSync } from 'node:fs';
+import { dirname, join, resolve } from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
 
 import type { DiagnosticCode } from '@svc/kit/diagnostics/catalogue.ts';
@@ -194,8 +195,10 @@ function readManifestText(file: string): string {
   const reading = readSmallText(file);
   if (reading.kind === 'text') return reading.text;
   if (reading.kind === 'unreadable') throw new DiagnosticList([unreadableFile(file, reading)]);
-  const hint =
-    'go to the folder of the capsule, name its manifest with --manifest, or make one with svc new capsule; a task in quotes needs none: svc "…"';
+  const usual = join(dirname(file), 'svc.yaml');
+  const hint = existsSync(usual)
+    ? `${usual} is there: name that one`
+    : 'go to the folder of the capsule, name its manifest with --manifest, or make one with svc new capsule; a task in quotes needs none: svc "…"';
   throw new DiagnosticList([new Diagnostic('E-IO-001', `cannot read ${file}: no such file`, { hint })]);
 }
 

@@ -91,13 +91,16 @@ export function lastSessionOf(context: CommandContext, manifest: string): string
     sessionIds(folder).map((id) => ({ id, folder, at: startOfSession(folder, id) })),
   );
   const running = new Set<string>(readRunningRecords(context.home).map(({ session_id: id }) => id));
+  let isAny = false;
   for (const { id, folder } of candidates.toSorted((a, b) => b.at - a.at || (a.id < b.id ? 1 : -1))) {
     const facts = factsIn(folder, id);
     if (facts === null || (folder === adhoc && facts.folder !== here)) continue;
     // In one that ended without a task, nothing was said.
     if (facts.tasks > 0 || running.has(id)) return id;
+    isAny = true;
   }
-  throw new Diagnostic('E-RUN-070', `no session of ${here} is recorded: there is nothing to go on with`, {
+  const none = isAny ? 'was given a task' : 'is recorded';
+  throw new Diagnostic('E-RUN-070', `no session of ${here} ${none}: there is nothing to go on with`, {
     hint: 'svc sessions --all lists those of other folders: svc chat <session> goes on with one of them',
   });
 }

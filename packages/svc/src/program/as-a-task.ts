@@ -26,7 +26,13 @@ export function nextStep(code: string, words: readonly string[]): Shown {
     return words.length === 2
       ? exactLine`to give it as a task: svc run --task "${redactHandles(second)}"\n`
       : exactLine`to give it as a task: svc run --task "<task>"\n`;
+  if (first === 'add' && second.startsWith('mcp:') && aboutArguments.has(code))
+    return exactLine`the command of a server is one word: svc add "${words.slice(1).map(redactHandles).join(' ')}"\n`;
+  if (code === 'commander.unknownOption' && words.slice(0, -1).includes('--mcp'))
+    return say`the command of a server is one word: svc --mcp "npx -y <package> ." "<task>"\n`;
   if (isCommand && aboutArguments.has(code)) return say`svc ${command} --help shows what it takes\n`;
+  if (code === 'commander.unknownCommand' && first === 'version' && words.length === 1)
+    return say`svc --version says which version this is\n`;
   return code === 'commander.unknownCommand' && first.trim() !== '' ? asTask(words) : say``;
 }
 

@@ -91,8 +91,13 @@ export function openScript(
     usage('--timeout and --max-tokens go with -p or --output');
   if (options.json !== undefined) usage('--json goes with svc run: --output json writes one object for a script');
   const others = { verbose: '-v', explainScope: '--explain-scope', replay: '--replay' } as const;
+  const where = {
+    verbose: 'goes with svc run, without -p and --output; svc --version says which version this is',
+    explainScope: 'does not go with -p and --output',
+    replay: 'does not go with -p and --output',
+  } as const;
   for (const [key, flag] of Object.entries(others))
-    if (options[key as keyof typeof others] !== undefined) usage(`${flag} does not go with -p and --output`);
+    if (options[key as keyof typeof others] !== undefined) usage(`${flag} ${where[key as keyof typeof others]}`);
   if (options.spawnApprovalStdin === true) usage('a delegated capsule is not started with -p');
   if (typeof options.print === 'string' && options.task !== undefined)
     usage('give the task with -p or with --task, not with both');
