@@ -85,6 +85,12 @@ describe('a manifest with many mistakes', () => {
     ],
     ['doors: { srve: [mcp] }', 'srve of doors', 'serve'],
     ['exports: { fiels: { root: out } }', 'fiels of exports', 'files'],
+    ['aprovals: { default: ask }', 'aprovals', 'approvals'],
+    [
+      'artifacts: [{ name: a, version: "1", capabilties: { env: { allow: [] } } }]',
+      'capabilties of artifacts[0]',
+      'capabilities',
+    ],
   ])('refuses a misspelt key that could widen what is allowed: %s', (block, key, meant) => {
     const text = `name: a\nversion: "1"\ninference: { transport: process, command: x }\n${block}\n`;
     expect(problemsOf(text).map(({ code, message, hint }) => [code, message, hint])).toEqual([

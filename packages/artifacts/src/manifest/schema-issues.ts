@@ -3,7 +3,7 @@
 import { type $ZodIssue, type $ZodRawIssue, type $ZodType, type output, safeParse } from 'zod/v4/core';
 
 import type { DiagnosticCode } from '@svc/kit/diagnostics/catalogue.ts';
-import { didYouMean } from '@svc/kit/diagnostics/closest-name.ts';
+import { closestName, didYouMean } from '@svc/kit/diagnostics/closest-name.ts';
 import { quoted } from '@svc/kit/diagnostics/printable.ts';
 import { holdsCredential, renderKey, renderKeyPath, type KeyPath } from './key-path.ts';
 import type { Resolution } from './references.ts';
@@ -97,13 +97,15 @@ function unknownKeys(
 ): readonly Finding[] {
   const known = knownKeys(schema, block);
   const where = block.length === 0 ? '' : ` of ${renderKeyPath(block)}`;
-  const isRefused = refusesUnknown(block);
-  const code = isRefused ? 'E-MAN-006' : 'W-SEC-019';
-  const ignored = isRefused ? '' : ' and was ignored';
   return keys.slice(0, maxFindings).map((key) => {
     const path = [...block, key];
+    const meant = closestName(key, known);
+    // Without the block that was meant, what it holds back would be allowed.
+    const isRefused = refusesUnknown(block) || (meant !== undefined && refusesUnknown([...block, meant]));
+    const code = isRefused ? 'E-MAN-006' : 'W-SEC-019';
+    const ignored = isRefused ? '' : ' and was ignored';
     const message = `${renderKey(key)}${where} in line ${lineOf(path)} is not a known key${ignored}`;
-    const hint = didYouMean(key, known) ?? knownHere(key, block, known);
+    const hint = meant === undefined ? knownHere(key, block, known) : `did you mean ${meant}?`;
     return { code, message, place: { path, part: 'key', hint } };
   });
 }

@@ -53,7 +53,7 @@ export const manifestCodes = {
   'E-MAN-006': {
     title: 'a key that says what is allowed is not known',
     explanation:
-      'capabilities, artifacts[].capabilities, doors and exports say what a capsule may do and what it offers. A misspelt key there is not ignored, since the capsule could then do more than its author wrote. Correct it or remove it.',
+      'capabilities, artifacts[].capabilities, approvals, doors and exports say what a capsule may do and what it offers. A misspelt key there, or such a name that is misspelt itself, is not ignored, since the capsule could then do more than its author wrote. Correct it or remove it.',
   },
   'E-RUN-009': {
     title: 'the system prompt file is missing',
