@@ -161,6 +161,34 @@ describe('a standard skill folder in a capsule', () => {
     });
   });
 
+  it('adds at most 64 KiB to what a start loads, once its folder was read', async () => {
+    const loadedBy = async (workspace: Workspace): Promise<number> => {
+      const notes = join(workspace.folder, 'loaded');
+      workspace.write(
+        'hook.cjs',
+        `const fs = require('fs');
+const { readFileSync } = fs;
+fs.readFileSync = (path, ...rest) => {
+  const read = readFileSync(path, ...rest);
+  if (/dist.late.[^/]*cjs$/.test(String(path))) fs.appendFileSync(${JSON.stringify(notes)}, path + ' ' + read.length + '\\n');
+  return read;
+};`,
+      );
+      expect(await svc(workspace, ['run'])).toMatchObject({ code: 0 });
+      const env = { NODE_OPTIONS: `--require ${join(workspace.folder, 'hook.cjs')}` };
+      expect(await svc(workspace, ['run'], { env })).toMatchObject({ code: 0 });
+      const lines = new Set(readFileSync(notes, 'utf8').trim().split('\n'));
+      return [...lines].reduce((sum, line) => sum + Number(line.split(' ')[1]), 0);
+    };
+    const shell = 'capabilities: { shell: { allow: [cat] } }\n';
+    const files = { ...taskFile, ...forms };
+    const plain = await loadedBy(capsule({ manifest: shell, files }));
+    const more = await loadedBy(capsule({ manifest: `artifacts: [${entry}]\n${shell}`, files }));
+    expect(plain).toBeGreaterThan(10_000);
+    expect(more - plain).toBeGreaterThan(5_000);
+    expect(more - plain).toBeLessThan(64 * 1024);
+  });
+
   it('opens its files to a component', async () => {
     const workspace = withSkill('capabilities: { filesystem: { scope: part } }\n', {
       artifacts: ', { name: svc-tool-editor, version: 1.0.0 }',

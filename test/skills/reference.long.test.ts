@@ -6,7 +6,7 @@ import { fileURLToPath } from 'node:url';
 import { describe, expect, it, onTestFinished } from 'vitest';
 
 import { parseSkillFile, splitAllowed } from '@svc/artifacts/manifest/skill-file.ts';
-import { readSkillFolder } from '@svc/artifacts/store/skill-folder.ts';
+import { readSkillFolder } from '@svc/artifacts/store/read-skill-folder.ts';
 import { bring, collections } from '../../scripts/public-skills.mjs';
 import { pythonWith } from '../support/python-program.ts';
 

@@ -7,7 +7,7 @@ import { spell, type ArtifactRef } from '@svc/artifacts/store/artifact-ref.ts';
 import { parseYaml } from '@svc/artifacts/manifest/yaml-source.ts';
 import { archiveLimits } from '@svc/artifacts/store/archive-entry.ts';
 import { readArchive, type Archive } from '@svc/artifacts/store/archive.ts';
-import { manifestFile } from '@svc/artifacts/store/inspect-content.ts';
+import { manifestFile } from '@svc/artifacts/store/installed-artifact.ts';
 import { jsonReply, type Reply } from '@svc/kit/http/reply.ts';
 import type { StreamedRequest } from '@svc/kit/http/route.ts';
 import { Diagnostic, DiagnosticList } from '@svc/kit/diagnostics/diagnostic.ts';

@@ -53,3 +53,13 @@ export function isExactVersion(value: unknown): value is string {
 export function isReservedVersion(version: string): boolean {
   return reservedVersions.has(version);
 }
+
+/** A name of an artifact made of what a file or a folder is called; null where nothing of it fits. */
+export function fittedName(given: string): string | null {
+  const fitted = given
+    .toLowerCase()
+    .replaceAll(/[^a-z0-9]+/g, '-')
+    .slice(0, maxName)
+    .replaceAll(/^-+|-+$/g, '');
+  return fitted === '' ? null : fitted;
+}

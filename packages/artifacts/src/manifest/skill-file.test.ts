@@ -1,7 +1,8 @@
 import { describe, expect, it } from 'vitest';
 
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
-import { fittedName, parseSkillFile, splitAllowed, type SkillFile } from './skill-file.ts';
+import { fittedName } from './names.ts';
+import { parseSkillFile, splitAllowed, type SkillFile } from './skill-file.ts';
 
 const read = (head: string, text = 'Do it.'): SkillFile => parseSkillFile('SKILL.md', `---\n${head}\n---\n${text}\n`);
 

@@ -2,10 +2,8 @@
 
 import { Diagnostic, DiagnosticList } from '@svc/kit/diagnostics/diagnostic.ts';
 import { asJsonObject } from '@svc/protocol/json-object.ts';
-import { isExactVersion, maxName } from './names.ts';
+import { isExactVersion } from './names.ts';
 import { parseYaml } from './yaml-source.ts';
-
-export const standardSkillFile = 'SKILL.md';
 
 /** What `SKILL.md` says (https://agentskills.io/specification, docs/skills.md "SKILL.md"). */
 export interface SkillFile {
@@ -59,16 +57,6 @@ export function parseSkillFile(file: string, whole: string): SkillFile {
     compatibility: textOf(fields['compatibility'])?.replaceAll(/\s+/g, ' ') ?? null,
     otherFields: Object.keys(fields).filter((field) => !standardFields.has(field)),
   };
-}
-
-/** A name of an artifact made of what a file or a folder is called; null where nothing of it fits. */
-export function fittedName(given: string): string | null {
-  const fitted = given
-    .toLowerCase()
-    .replaceAll(/[^a-z0-9]+/g, '-')
-    .slice(0, maxName)
-    .replaceAll(/^-+|-+$/g, '');
-  return fitted === '' ? null : fitted;
 }
 
 /** Splits words of `allowed-tools` at blanks and commas outside of parentheses. */

@@ -11,13 +11,8 @@ import type { KeyPath } from '../manifest/key-path.ts';
 import { writeArchive, type WrittenArchive } from './archive-writer.ts';
 import type { ArtifactRef } from './artifact-ref.ts';
 import { DirectoryContent, readArtifactDirectory, readCapsuleDirectory, staleComponent } from './directory-content.ts';
-import {
-  type ArtifactContent,
-  type ArtifactKind,
-  inspectContent,
-  manifestFile,
-  readManifestText,
-} from './inspect-content.ts';
+import { type ArtifactContent, type ArtifactKind, inspectContent, readManifestText } from './inspect-content.ts';
+import { manifestFile } from './installed-artifact.ts';
 
 export interface FolderRequest {
   /** The folder of an artifact or a capsule. */

@@ -15,11 +15,11 @@ import { hashOfArchive, type PackedFile } from './archive-writer.ts';
 import {
   componentFile,
   componentSource,
-  manifestFile,
   readArtifactManifest,
   requiredFile,
   type ArtifactContent,
 } from './inspect-content.ts';
+import { manifestFile } from './installed-artifact.ts';
 
 /**
  * The declared files of an artifact's directory, each read once, so that what is checked, hashed, packed and run is the same.

@@ -8,7 +8,7 @@ import { quoted } from '@svc/kit/diagnostics/printable.ts';
 import { isMaskedName } from '@svc/kit/files/masked-names.ts';
 import { isBeneath } from '@svc/kit/files/resolve-beneath.ts';
 import { unlessRefused } from '@svc/kit/files/unless-refused.ts';
-import { fittedName } from '../manifest/skill-file.ts';
+import { fittedName } from '../manifest/names.ts';
 import { openSkill } from './kept-skills.ts';
 import { isSkillFolder } from './skill-folder.ts';
 import type { StorePlaces } from './store-places.ts';

@@ -8,9 +8,8 @@ import { artifactName, exactVersion } from '../manifest/name-schemas.ts';
 import { serverFile, type ArtifactManifest } from '../manifest/schema.ts';
 import type { YamlSource } from '../manifest/yaml-source.ts';
 import type { ArtifactRef } from './artifact-ref.ts';
-import { capsuleAt, skillFile } from './installed-artifact.ts';
+import { capsuleAt, manifestFile, skillFile } from './installed-artifact.ts';
 
-export const manifestFile = 'svc.yaml';
 export const componentFile = 'component.wasm';
 /** The tools that an MCP server on the web listed, as a list of JSON. */
 export const toolsFile = 'tools.json';

@@ -9,7 +9,10 @@ import type { PackedFile } from './archive-writer.ts';
 import type { LockedArtifact } from './lockfile.ts';
 import type { Admission } from './trust/admit.ts';
 
+export const manifestFile = 'svc.yaml';
 export const skillFile = 'skill.md';
+/** The file that a standard skill folder is about. */
+export const standardSkillFile = 'SKILL.md';
 
 /** Where an artifact was found, in the order of looking: `source:` of its entry, the package, the project, the user. */
 export type ArtifactOrigin = 'source' | 'bundled' | 'project' | 'user';

@@ -13,7 +13,8 @@ import { readArchive } from './archive.ts';
 import { readArtifactDirectory, staleComponent } from './directory-content.ts';
 import { type ArtifactContent, checkRequiredFile, readArtifactManifest } from './inspect-content.ts';
 import type { FoundArtifact } from './installed-artifact.ts';
-import { isSkillFolder, readSkillFolder } from './skill-folder.ts';
+import { readSkillFolder } from './read-skill-folder.ts';
+import { isSkillFolder } from './skill-folder.ts';
 import type { StorePlaces } from './store-places.ts';
 import { admitSource } from './trust/admit-stored.ts';
 

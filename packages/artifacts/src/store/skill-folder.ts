@@ -1,17 +1,14 @@
-/** Reads a standard skill folder: `SKILL.md` and all files beside it. */
+/** Finds the files of a standard skill folder, and makes an artifact of what is known of it. Starts load this, and nothing that reads a file. */
 
-import { existsSync, lstatSync, readdirSync, statSync } from 'node:fs';
-import { basename, dirname, extname, join } from 'node:path';
+import { type BigIntStats, existsSync, lstatSync, readdirSync, statSync } from 'node:fs';
+import { join } from 'node:path';
 
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import { errorCode } from '@svc/kit/diagnostics/system-reason.ts';
 import { ioFault } from '@svc/kit/files/io-fault.ts';
-import { parseSkillFile, standardSkillFile } from '../manifest/skill-file.ts';
 import type { ArtifactRef } from './artifact-ref.ts';
-import { packArchive } from './archive-writer.ts';
-import { DirectoryContent } from './directory-content.ts';
-import { manifestFile } from './inspect-content.ts';
-import type { FoundArtifact, SkillFolder } from './installed-artifact.ts';
+import type { DirectoryContent } from './directory-content.ts';
+import { type FoundArtifact, manifestFile, type SkillFolder, standardSkillFile } from './installed-artifact.ts';
 
 /** The folders of public skills have at most some hundred files, and 6 MiB. */
 const mostFiles = 2000;
@@ -43,7 +40,7 @@ export function skillFiles(directory: string): readonly FilePrint[] {
       const found = lstatSync(join(directory, path), { bigint: true, throwIfNoEntry: false });
       if (found === undefined) continue;
       if (found.isDirectory()) look(path, depth + 1);
-      else prints.push([path, printOf(join(directory, path), found.isSymbolicLink())]);
+      else prints.push([path, printOf(join(directory, path), found)]);
       if (prints.length > mostFiles) throw new Diagnostic('E-ART-003', `${directory} has more than ${mostFiles} files`);
     }
   };
@@ -56,38 +53,14 @@ export function skillFiles(directory: string): readonly FilePrint[] {
   return prints;
 }
 
-function printOf(path: string, isLink: boolean): string {
-  const file = statSync(path, { bigint: true, throwIfNoEntry: false });
+function printOf(path: string, found: BigIntStats): string {
+  const isLink = found.isSymbolicLink();
+  const file = isLink ? statSync(path, { bigint: true, throwIfNoEntry: false }) : found;
   if (file?.isFile() !== true) {
     const what = isLink ? 'is a link to no file' : 'is no file';
     throw new Diagnostic('E-ART-002', `${path} ${what}`, { hint: 'a skill folder holds files and folders' });
   }
   return [file.dev, file.ino, file.size, file.mtimeNs, file.ctimeNs].join(' ');
-}
-
-/**
- * The skill in a folder, under the name of `ref` and, where `SKILL.md` names no version, its version. Every file is read. `E-ART-002` for a link that leads
- * out of the folder, `E-ART-003` for more than 64 MiB or a `SKILL.md` of more than 1 MiB, `E-ART-004` for one that is no skill.
- */
-export async function readSkillFolder(directory: string, ref: ArtifactRef): Promise<FoundArtifact> {
-  const content = await contentOf(directory);
-  const bytes = await content.read(standardSkillFile);
-  const whole = await content.readText(standardSkillFile);
-  if (!Buffer.from(whole).equals(bytes)) throw new Diagnostic('E-ART-004', `${directory}/SKILL.md is not UTF-8`);
-  const file = parseSkillFile(join(directory, standardSkillFile), whole);
-  const { description, version, text, allowed, isForPeople, compatibility, otherFields } = file;
-  const names = content.files.map(({ name }) => name).filter((name) => name !== standardSkillFile);
-  const scripts: Record<string, string> = {};
-  for (const { name, data } of content.files) {
-    const interpreter = interpreterOf(name, data);
-    if (interpreter !== null) scripts[name] = interpreter;
-  }
-  return foundSkill(directory, {
-    ref: { name: ref.name, version: version ?? ref.version },
-    description,
-    sha256: await content.sha256(),
-    skill: { text, allowed, isForPeople, compatibility, otherFields, files: names.sort(), scripts },
-  });
 }
 
 /** What is known of a skill folder beside its files. */
@@ -116,36 +89,17 @@ export function foundSkill(directory: string, { ref, description, sha256, skill 
     compiledDir: null,
     read: async (file) => await (await again()).read(file),
     archive: async function* () {
+      const { packArchive } = await import('./archive-writer.ts');
       yield* packArchive((await again()).files);
     },
     skill: { ...skill, readAll: async () => (await again()).files },
   };
 }
 
-async function contentOf(directory: string): Promise<DirectoryContent> {
+/** All files of the folder, which are at most 64 MiB (`E-ART-003`). */
+export async function contentOf(directory: string): Promise<DirectoryContent> {
+  const { DirectoryContent } = await import('./directory-content.ts');
   const content = new DirectoryContent(directory, mostBytes);
   for (const [name] of skillFiles(directory)) await content.include(name);
   return content;
-}
-
-const interpreters: Readonly<Record<string, string>> = {
-  '.py': 'python3',
-  '.sh': 'bash',
-  '.bash': 'bash',
-  '.js': 'node',
-  '.mjs': 'node',
-  '.cjs': 'node',
-  '.rb': 'ruby',
-  '.pl': 'perl',
-};
-
-/** What runs a file: its first line says so, or a file in `scripts/` by its suffix; null for what is no script. */
-function interpreterOf(name: string, data: Buffer): string | null {
-  if (data.subarray(0, 2).toString('latin1') === '#!') {
-    const [line = ''] = data.subarray(2, 256).toString('latin1').split('\n');
-    const [program = '', ...words] = line.trim().split(/\s+/);
-    const named = basename(program) === 'env' ? words.find((word) => !/^-|=/.test(word)) : program;
-    return basename(named ?? '') === '' ? null : basename(named ?? '');
-  }
-  return dirname(name).split('/')[0] === 'scripts' ? (interpreters[extname(name)] ?? null) : null;
 }

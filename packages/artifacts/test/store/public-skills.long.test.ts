@@ -4,8 +4,8 @@ import { basename, dirname, join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 
 import { bring, collections } from '../../../../scripts/public-skills.mjs';
-import { fittedName } from '../../src/manifest/skill-file.ts';
-import { readSkillFolder } from '../../src/store/skill-folder.ts';
+import { fittedName } from '../../src/manifest/names.ts';
+import { readSkillFolder } from '../../src/store/read-skill-folder.ts';
 
 function skillsBelow(folder: string): readonly string[] {
   const found = readdirSync(folder, { recursive: true, withFileTypes: true });

@@ -141,8 +141,11 @@ export async function prepareLaunch(
     const { checkSkills } = await import('./skill-folders.ts');
     for (const warning of checkSkills(artifacts, scoped.grants, workdir)) onWarning(warning);
   }
-  // What lies in a store was looked at before it came there.
-  for (const artifact of artifacts) if (artifact.origin === 'source') await checkArtifact(artifact.manifest, artifact);
+  // What lies in a store was looked at before it came there, and a skill has no component.
+  for (const artifact of artifacts) {
+    const { origin, manifest } = artifact;
+    if (origin === 'source' && manifest.runtime !== 'skill') await checkArtifact(manifest, artifact);
+  }
   if (scoped.grants.bindings.length > 0) {
     const { unheldTools } = await import('./unheld-keys.ts');
     const unheld = unheldTools(artifacts, scoped.grants, loaded, scoped.containment.achieved);

@@ -5,7 +5,8 @@ import { join } from 'node:path';
 
 import { archiveKind } from '@svc/artifacts/manifest/artifact-manifest.ts';
 import { loadCapsuleManifest } from '@svc/artifacts/manifest/load.ts';
-import { manifestFile, readManifestText } from '@svc/artifacts/store/inspect-content.ts';
+import { readManifestText } from '@svc/artifacts/store/inspect-content.ts';
+import { manifestFile } from '@svc/artifacts/store/installed-artifact.ts';
 import { locate } from '@svc/artifacts/store/locate.ts';
 import type { StorePlaces } from '@svc/artifacts/store/store-places.ts';
 import { openStored } from '@svc/artifacts/store/open-stored.ts';

@@ -4,7 +4,9 @@ import { basename, join, relative, resolve } from 'node:path';
 
 import { parseAnyManifest } from '@svc/artifacts/manifest/artifact-manifest.ts';
 import type { ArtifactRow } from '@svc/artifacts/manifest/edit-artifacts.ts';
-import { fittedName, parseSkillFile, standardSkillFile } from '@svc/artifacts/manifest/skill-file.ts';
+import { fittedName } from '@svc/artifacts/manifest/names.ts';
+import { parseSkillFile } from '@svc/artifacts/manifest/skill-file.ts';
+import { standardSkillFile } from '@svc/artifacts/store/installed-artifact.ts';
 import { isSkillFolder } from '@svc/artifacts/store/skill-folder.ts';
 import { Diagnostic, DiagnosticList } from '@svc/kit/diagnostics/diagnostic.ts';
 import { readSmallText, unreadableFile } from '@svc/kit/files/read-text.ts';

@@ -12,10 +12,10 @@ import { DirectoryContent } from '@svc/artifacts/store/directory-content.ts';
 import {
   componentFile,
   componentSource,
-  manifestFile,
   readManifestText,
   requiredFile,
 } from '@svc/artifacts/store/inspect-content.ts';
+import { manifestFile } from '@svc/artifacts/store/installed-artifact.ts';
 import { buildComponent, type BuiltComponent } from '@svc/components/builder/build-component.ts';
 import { sha256Hex } from '@svc/kit/sha256.ts';
 import { Diagnostic, DiagnosticList } from '@svc/kit/diagnostics/diagnostic.ts';

@@ -7,8 +7,8 @@ import { type OciReference, spellOci } from '../../../manifest/oci-reference.ts'
 import type { ArtifactManifest } from '../../../manifest/schema.ts';
 import { packArchive } from '../../archive-writer.ts';
 import type { ArtifactRef } from '../../artifact-ref.ts';
-import { componentFile, manifestFile } from '../../inspect-content.ts';
-import type { ArtifactSource, FetchedArchive } from '../../installed-artifact.ts';
+import { componentFile } from '../../inspect-content.ts';
+import { type ArtifactSource, type FetchedArchive, manifestFile } from '../../installed-artifact.ts';
 import { type OciAccess, openRepository } from './oci-source.ts';
 import { fetchComponent } from './plain-wasm.ts';
 
