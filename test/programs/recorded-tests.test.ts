@@ -568,8 +568,7 @@ describe('svc test of bad input', () => {
     expect(await test(workspace)).toMatchObject({
       code: 1,
       stdout: '',
-      stderr:
-        'error[E-RUN-062]: there is no folder tests\nhint: record one: svc run --capture content, then svc test --record <name>\n',
+      stderr: 'error[E-RUN-062]: there is no folder tests\nhint: record one: svc run, then svc test --record <name>\n',
     });
     workspace.write('tests/unit/a.test.js', '');
     expect(await test(workspace)).toMatchObject({

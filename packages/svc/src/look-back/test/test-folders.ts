@@ -131,7 +131,7 @@ function checkCase(names: readonly string[], shown: string): void {
 
 function noTests(message: string): Diagnostic {
   return new Diagnostic('E-RUN-062', message, {
-    hint: 'record one: svc run --capture content, then svc test --record <name>',
+    hint: 'record one: svc run, then svc test --record <name>',
   });
 }
 
