@@ -316,6 +316,40 @@ fs.readFileSync = (path, ...rest) => {
     expect(readFileSync(join(workdir, '.skills/own'), 'utf8')).toBe('');
   });
 
+  it('appears in svc info before it is in a manifest', async () => {
+    const head =
+      '---\ndescription: d\u001b[31m\nallowed-tools: Read Bash(git:*)\nmodel: x\ncompatibility: git\n---\nText.\n';
+    const workspace = capsule({
+      files: { ...taskFile, 'a_b/SKILL.md': head, 'a_b/scripts/a.py': '', 'a_b/list.md': '', 'none/x': '' },
+    });
+    const { code, stdout, stderr } = await svc(workspace, ['info', './a_b']);
+    expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+    expect(stdout.replace(/[0-9a-f]{64}/, '\u2026').split('\n')).toEqual([
+      'artifact     a-b@0.0.0',
+      'kind         skill',
+      'sha256       \u2026',
+      'description  d\\u{1b}[31m',
+      'allows       Read, Bash(git:*)',
+      'script       scripts/a.py, which python3 runs',
+      'files        list.md, scripts/a.py',
+      'needs        git',
+      'not used     model',
+      '',
+    ]);
+    expect(JSON.parse((await svc(workspace, ['info', './a_b', '--json'])).stdout)).toMatchObject({
+      name: 'a-b',
+      kind: 'skill',
+      allowed_tools: ['Read', 'Bash(git:*)'],
+      scripts: { 'scripts/a.py': 'python3' },
+      files: ['list.md', 'scripts/a.py'],
+      compatibility: 'git',
+      other_fields: ['model'],
+    });
+    expect((await svc(workspace, ['info', './none'])).stderr).toContain(
+      'error[E-ART-008]: "./none" is no folder with SKILL.md',
+    );
+  });
+
   it('gets an entry by svc add, under a name that fits', async () => {
     const workspace = capsule({ files: { ...taskFile, ...forms } });
     const { code, stderr } = await svc(workspace, ['add', './skills/forms']);

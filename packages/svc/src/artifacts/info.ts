@@ -50,11 +50,14 @@ const columns: readonly Column[] = [
 export function infoCommand(context: CommandContext): Command {
   return new Command('info')
     .description('Show the versions of an artifact, their states and signatures, or what is in one version.')
-    .argument('<what>', '<name>, or <name>@<version>')
+    .argument('<what>', '<name>, <name>@<version>, or the folder of a skill, as ./<folder>')
     .option('--registry <which>', 'the address of a registry, the name of a configured source, or local')
     .option('--manifest <path>', 'the manifest of the project whose store is looked into, too', './svc.yaml')
     .option('--json', 'write one JSON object for each version')
     .action(async (what: string, options: InfoOptions) => {
+      if (/^\.{0,2}\/|^\.{1,2}$/.test(what)) {
+        return await (await import('./skill-info.ts')).showSkill(what, options, context);
+      }
       const { name, version } = parseWhat(what);
       await interruptible(context, async (signal) => {
         const places = placesOf(context, options.manifest);

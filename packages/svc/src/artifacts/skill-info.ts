@@ -1,0 +1,58 @@
+/** Shows a standard skill folder: what its list allows, its files, and the programs that its scripts need. */
+
+import { basename, resolve } from 'node:path';
+
+import { fittedName } from '@svc/artifacts/manifest/names.ts';
+import { readSkillFolder } from '@svc/artifacts/store/read-skill-folder.ts';
+import { isSkillFolder } from '@svc/artifacts/store/skill-folder.ts';
+import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
+import { quoted } from '@svc/kit/diagnostics/printable.ts';
+import type { CommandContext } from '@svc/terminal/screen/command-context.ts';
+import { jsonLine, say } from '@svc/terminal/screen/shown.ts';
+
+/** Rows name this many files. */
+const mostFiles = 20;
+
+/** `svc info ./<folder>`. `E-ART-008` for a folder without `SKILL.md`, and what is wrong with one that is no good skill. */
+export async function showSkill(
+  path: string,
+  options: { readonly json?: boolean },
+  { cwd, stdout }: CommandContext,
+): Promise<void> {
+  const folder = resolve(cwd, path);
+  if (!isSkillFolder(folder)) {
+    throw new Diagnostic('E-ART-008', `${quoted(path)} is no folder with SKILL.md`, {
+      hint: 'name a skill by its folder, and any other artifact by <name>@<version>',
+    });
+  }
+  const ref = { name: fittedName(basename(folder)) ?? 'skill', version: '0.0.0' };
+  const { manifest, sha256, skill } = await readSkillFolder(folder, ref);
+  const { name, version, description } = manifest;
+  const {
+    allowed = null,
+    scripts = {},
+    files = [],
+    compatibility = null,
+    otherFields = [],
+    isForPeople = false,
+  } = skill ?? {};
+  if (options.json === true) {
+    const about = { allowed_tools: allowed, scripts, files, compatibility, other_fields: otherFields };
+    stdout.write(jsonLine({ name, version, kind: 'skill', description, ...about, sha256 }));
+    return;
+  }
+  const rest = files.length - mostFiles;
+  const rows: readonly (readonly [title: string, value: string])[] = [
+    ['artifact', `${name}@${version}`],
+    ['kind', 'skill'],
+    ['sha256', sha256],
+    ['description', description],
+    ['allows', allowed?.join(', ') ?? 'all that the capsule grants, without allowed-tools'],
+    ...Object.entries(scripts).map(([file, program]) => ['script', `${file}, which ${program} runs`] as const),
+    ['files', [...files.slice(0, mostFiles), ...(rest > 0 ? [`${rest} more`] : [])].join(', ')],
+    ['needs', compatibility ?? ''],
+    ['not used', [...otherFields].join(', ')],
+    ['offered', isForPeople ? 'to no model (disable-model-invocation)' : ''],
+  ];
+  for (const [title, value] of rows) if (value !== '') stdout.write(say`${title.padEnd(11)}  ${value}\n`);
+}
