@@ -5,7 +5,7 @@ import { afterEach, describe, expect, it } from 'vitest';
 import { chatEnvironment, killRunning, stopped } from '../support/chat-terminal.ts';
 import { FirstMinute } from '../support/first-minute.ts';
 import { hasPseudoTerminals, TerminalProcess } from '../support/terminal-process.ts';
-import { type FakeReply, says } from '@svc/testing/fake-reply.ts';
+import { calls, type FakeReply, says } from '@svc/testing/fake-reply.ts';
 
 const cleanups: (() => unknown)[] = [];
 
@@ -149,6 +149,28 @@ describe.skipIf(!hasPseudoTerminals())('a chat without a manifest (skipped witho
         .slice(1)
         .map(([, text]) => text),
     ).toEqual([said[0]?.[1], 'Two.', 'third']);
+    expect(await stopped(chat)).toBe(0);
+  }, 120_000);
+
+  it('shows what an edit of the real editor changed, with the numbers of its lines and two lines around', async () => {
+    const edit = { command: 'patch', path: 'project/cart.txt', old_text: 'three\n', new_text: 'drei\ndrei\n' };
+    const { minute, chat } = await chatting([calls('svc-tool-editor', edit, 'call_1'), 'Done it.'], '--write');
+    minute.write({ 'cart.txt': 'one\ntwo\nthree\nfour\nfive\nsix\n' });
+    chat.type('mend it\r');
+    await ended(chat, 1);
+    const at = chat.terminal.rows.findIndex((row) => row.startsWith('~ project/cart.txt'));
+    expect(chat.terminal.rows[at]).toMatch(/ \+2 -1 /);
+    expect(chat.terminal.rows.slice(at + 1, at + 8).map((row) => row.slice(2))).toEqual([
+      '1   one',
+      '2   two',
+      '3 - three',
+      '3 + drei',
+      '4 + drei',
+      '5   four',
+      '6   five',
+    ]);
+    chat.type('/diff\r');
+    await expect.poll(() => chat.terminal.rows.filter((row) => row.endsWith('3 - three')).length).toBe(2);
     expect(await stopped(chat)).toBe(0);
   }, 120_000);
 });

@@ -117,7 +117,7 @@ describe('a request of a component behind a proxy', () => {
       const answer = get(open(both(port)), 'https://a.example');
       const [connection] = await arrival;
       await once(connection, 'data');
-      await vi.advanceTimersByTimeAsync(15_000);
+      await vi.advanceTimersByTimeAsync(10_000);
       expect(await answer).toEqual({ tag: 'internal-error', val: `the proxy 127.0.0.1:${port}: it does not answer` });
       connection.destroy();
     } finally {

@@ -135,9 +135,9 @@ interface TunnelSettings {
 }
 
 /** For a proxy to be reached and to connect. Less than any request waits for its connection, so that a failure names the proxy. */
-const connectMs = 15_000;
+const connectMs = 10_000;
 
-/** A connection to `target`, `host:port`, that the proxy makes. Rejects with `E-IO-003` for a proxy that does not, or not within 15 s. */
+/** A connection to `target`, `host:port`, that the proxy makes. Rejects with `E-IO-003` for a proxy that does not, or not within 10 s. */
 export async function connectThrough(
   target: string,
   proxy: Proxy,
