@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import { afterEach, describe, expect, it, type TestContext } from 'vitest';
 
 import { calls } from '@svc/testing/fake-reply.ts';
+import { stopped } from '../support/chat-terminal.ts';
 import { FirstMinute } from '../support/first-minute.ts';
 import { hasPseudoTerminals, TerminalProcess } from '../support/terminal-process.ts';
 import { asOneself, type Setup } from './contained-capsule.ts';
@@ -90,6 +91,44 @@ describe.skipIf(!hasPseudoTerminals()).each(asOneself)(
       expect(shown.stdout).toMatch(
         /^granted while it ran:\n {2}"\/[^"]*\/tr" from then on, by terminal at \S+ \S+\n$/m,
       );
+    }, 120_000);
+
+    it('runs in a chat once its person grants it there', async (context) => {
+      const minute = await fresh(context, setup, shouts, shouts);
+      const chat = start(minute, ['chat']);
+      await chat.shows(/^> *$/);
+      chat.type('say it loud\r');
+      await chat.shows(/^grant it\? y for the next command, s in this session, n no >/);
+      // What is typed before the call is read answers nothing, and neither does a message.
+      chat.type('s\r');
+      await answers(chat, 's\r');
+      await chat.shows(/^allowed$/);
+      await chat.shows(/Done\./);
+      const [refused, granted] = minute.results;
+      expect(refused).toMatch(/\n\[a person has granted tr from now on: start it with sh\]$/);
+      expect(granted).toContain('stdout:\nABC\n');
+      expect(approvals(minute)).toMatchObject([
+        { k: 'asked' },
+        { ...asPerson, by: 'person', option: 'session' },
+        { k: 'started' },
+      ]);
+      expect(await stopped(chat)).toBe(0);
+    }, 120_000);
+
+    it('stays refused in a chat that nobody follows any more, and nobody is asked', async (context) => {
+      const minute = await fresh(context, setup, shouts);
+      const chat = start(minute, ['chat']);
+      await chat.shows(/^> *$/);
+      chat.type('\u0004');
+      await chat.shows(/k keep it running/);
+      chat.type('k');
+      expect(await chat.ended).toBe(0);
+      const [id = ''] = minute.sessions;
+      closing.push(async () => void (await minute.svc(['stop', id])));
+      expect(await minute.svc(['send', id, 'say it loud', '--wait'])).toMatchObject({ code: 0, stdout: 'Done.\n' });
+      expect(minute.results.at(-1)).toMatch(/tr: (?:Permission denied|not found)/);
+      expect(minute.results.at(-1)).not.toContain('person');
+      expect(() => minute.ofSession('approvals.jsonl', id)).toThrow('ENOENT');
     }, 120_000);
 
     it('stands in /grants of a chat that joins the task', async (context) => {

@@ -203,8 +203,10 @@ async function ready(open: OpenSessionRequest, parts: StagedParts): Promise<Omit
   const spend = new SpendMeter(launch.loaded.manifest.inference.max_session_tokens ?? null);
   const hooks = staged.hooks.length === 0 ? noHooks : await hooksOf(open, { ...parts, spend });
   const { later, onClose } = parts;
-  const approvals = await approvalsOf(open, { recorder, directory: directories.session, later, onClose });
-  const session = buildSession(open, { ...parts, spend, hooks, approvals });
+  const isWatched = (): boolean => session.events.isWatched;
+  const directory = directories.session;
+  const approvals = await approvalsOf(open, { recorder, directory, later, onClose, isWatched });
+  const session: Session = buildSession(open, { ...parts, spend, hooks, approvals });
   const onLost = (lost: Diagnostic): void => session.trap(lost);
   parts.logs.observe(() => {
     const event = { event_type: 'logs_limit_reached', max_bytes: parts.logs.maxBytes } as const;

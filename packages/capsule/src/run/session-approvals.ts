@@ -21,40 +21,53 @@ export interface OpenedApprovals {
   /** The directory of the session. */
   readonly directory: string;
   readonly onClose: (end: () => void) => void;
+  /** Whether a client follows the session, questions included. */
+  readonly isWatched: () => boolean;
 }
 
 export async function openApprovals(
   open: OpenSessionRequest,
-  { settings, later, recorder, directory, onClose }: OpenedApprovals,
+  { settings, later, recorder, directory, onClose, isWatched }: OpenedApprovals,
 ): Promise<Approvals> {
   const { loaded, redactor } = open.launch;
   const log = openApprovalLog(directory);
   onClose(() => log.close());
   const kept = settings === null ? null : await openKeptCalls(open);
+  const { request } = open;
+  // Who follows a session that a chat has started may be that person, who shows the key of the session.
+  const askedAt = (): Place =>
+    request.askedAt?.() ?? (request.changes?.hasPerson === true && isWatched() ? 'terminal' : null);
   return new Approvals({
     rules: settings,
     timeoutMs: (settings?.timeout ?? grantTimeout) * 1000,
     recorder,
     clock: systemClock,
     log,
-    unattended: loudly(open, async () => await whyUnattended(settings?.answer ?? [], open)),
+    unattended: loudly(open, async () => await whyUnattended(settings?.answer ?? [], open, askedAt())),
     capsule: loaded.manifest.name,
     redact: recordRedaction(redactor),
-    ...wideningOf(open, later),
+    ...wideningOf(open, later, askedAt),
     ...(kept === null ? {} : { kept }),
   });
 }
+
+/** Where a person is shown questions. */
+type Place = 'terminal' | 'acp' | null;
 
 /** In seconds, that a question about a further grant waits. */
 const grantTimeout = 600;
 
 /** Nobody is asked who is not at the terminal. */
-function wideningOf({ request }: OpenSessionRequest, later: LaterCommands | null): { readonly widening?: Widening } {
+function wideningOf(
+  { request }: OpenSessionRequest,
+  later: LaterCommands | null,
+  askedAt: () => Place,
+): { readonly widening?: Widening } {
   const widening = request.adhoc?.widening;
   if (widening === undefined || later === null) return {};
   return {
     widening: {
-      wanted: (call) => (request.askedAt?.() === 'terminal' ? widening.wanted(call) : null),
+      wanted: (call) => (askedAt() === 'terminal' ? widening.wanted(call) : null),
       decided: (wanted, option) => {
         if (option !== null) later.grant(wanted.name, option);
         widening.decided(wanted, option);
@@ -81,9 +94,9 @@ function loudly(
 async function whyUnattended(
   answer: ApprovalSettings['answer'],
   { request, launch, knowsAnswerer }: OpenSessionRequest,
+  askedAt: Place,
 ): Promise<string | null> {
   if (request.approval !== null) return 'nobody is asked for a capsule that another capsule has started';
-  const askedAt = request.askedAt?.() ?? null;
   if (askedAt !== null && answer.includes(askedAt)) return null;
   if (launch.loaded.manifest.notify !== undefined) return null;
   if ((answer.includes('door') || answer.includes('mcp')) && (await knowsAnswerer())) return null;

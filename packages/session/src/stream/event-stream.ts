@@ -58,6 +58,11 @@ export class EventStream {
     }
   }
 
+  /** Whether somebody reads live events, questions among them. */
+  get isWatched(): boolean {
+    return (this.#eventReaders?.size ?? 0) > 0;
+  }
+
   /** A frame for the readers of live events alone, behind all that was published; it is not kept for replay. */
   tell(frame: SentFrame): void {
     if (!this.#ended) this.#eventReaders?.queue(frame);

@@ -51,6 +51,10 @@ export class FrameBatches {
   #joined = '';
   readonly #turn = new OncePerTurn(() => this.#handOn());
 
+  get size(): number {
+    return this.#sinks.size;
+  }
+
   /** Frames queued from now on reach it, and none that were queued before. */
   add(sink: FrameSink): void {
     this.flush();

@@ -1,9 +1,11 @@
 /** Turns what a person types into a chat into what the chat does. */
 
+import type { AskedApproval } from '@svc/protocol/approval.ts';
 import type { Question } from '@svc/protocol/question.ts';
 import { createInterface, type Interface } from 'node:readline';
 
 import { raise } from '@svc/kit/diagnostics/diagnostic.ts';
+import { readPersonKey } from '@svc/record/running/person-key-file.ts';
 import type { RunningRecord } from '@svc/record/sessions/running-record.ts';
 import type { CommandContext } from '@svc/terminal/screen/command-context.ts';
 import type { History } from '@svc/terminal/keyboard/history.ts';
@@ -15,6 +17,7 @@ import type { LiveRows } from '@svc/terminal/screen/live-screen.ts';
 import { cutToWidth } from '@svc/terminal/screen/terminal-kind.ts';
 import { inertLine } from '@svc/terminal/screen/inert-text.ts';
 import { say } from '@svc/terminal/screen/shown.ts';
+import { approvalAnswer, approvalPrompt } from '../shown/approval-rows.ts';
 import { inputRows } from '../shown/input-rows.ts';
 import type { SessionView } from '../shown/session-view.ts';
 import { completeLine } from './complete-line.ts';
@@ -24,6 +27,8 @@ import { type CommandScope, runSlashCommand } from './slash-commands.ts';
 
 const maxInputRows = 5;
 const maxCommand = 400;
+/** What is typed sooner after a call was shown answers nothing. */
+const readingMs = 300;
 /** Ctrl+C twice, or Esc twice, within this time. */
 const twiceMs = 1000;
 /** A connection whose answers take longer gets fewer frames. */
@@ -62,6 +67,10 @@ export class ChatInput {
   /** The last message that waited when Esc was pressed first. The cancel of the task before it may have started it. */
   #lastWaiting: SentMessage | null = null;
   #askedPositionMs = 0;
+  /** The question whose answer is typed, and since when it is shown. */
+  #shown: Question | null = null;
+  #shownMs = 0;
+  #isPerson: boolean | null = null;
   /** Resolves when all work that was begun is done. The chat waits for it before it ends. */
   #work: Promise<void> = Promise.resolve();
 
@@ -159,14 +168,18 @@ export class ChatInput {
   /** The line that is typed into now. */
   get #prompt(): LinePrompt {
     const { question } = this.#parts.view;
-    // No text that is typed approves a call.
-    this.#prompts.turnTo(question?.approval === undefined ? question : null);
+    this.#prompts.turnTo(question?.approval === undefined || this.#mayDecide ? question : null);
+    const { asked } = this.#prompts;
+    if (asked !== this.#shown) this.#shownMs = performance.now();
+    this.#shown = asked;
     return this.#prompts.current;
   }
 
   #edit(key: Key): void {
     const { chat, view } = this.#parts;
-    const edit = this.#prompt.press(key);
+    const prompt = this.#prompt;
+    if (this.#isTooEarly && key.kind !== 'press') return;
+    const edit = prompt.press(key);
     if (typeof edit !== 'string') return void edit.candidates.then((candidates) => view.note(candidates), raise);
     switch (edit) {
       case 'submit':
@@ -184,10 +197,43 @@ export class ChatInput {
     }
   }
 
+  /** Whether the calls of this capsule are approved here: its key shows that the person started it. */
+  get #mayDecide(): boolean {
+    const { record, context } = this.#parts;
+    this.#isPerson ??= record === null ? null : readPersonKey(context.home, record) !== null;
+    return this.#isPerson === true;
+  }
+
+  /** A call has to be read before its answer counts. */
+  get #isTooEarly(): boolean {
+    return this.#shown?.approval !== undefined && performance.now() - this.#shownMs < readingMs;
+  }
+
+  /** `Enter` alone is a no. */
+  #decideCall(text: string, asked: Question, approval: AskedApproval): void {
+    const { chat, view, context, record } = this.#parts;
+    this.#prompt.set('');
+    if (this.#isTooEarly || record === null) return;
+    const answer = approvalAnswer(text, approval);
+    if (answer === null) return chat.say(say`! ${approvalPrompt(approval)}\n`);
+    this.#prompts.answered(asked);
+    view.answering(asked);
+    this.#do(async () => {
+      const { decided } = await import('./decide-call.ts');
+      chat.say(
+        await decided(answer, context.home, record).catch((error: unknown) => {
+          this.#giveBack('', asked);
+          throw error;
+        }),
+      );
+    });
+  }
+
   #submitLine(): void {
     const prompt = this.#prompt;
     const { text } = prompt;
     const { asked } = this.#prompts;
+    if (asked?.approval !== undefined && !isCommand(text)) return this.#decideCall(text, asked, asked.approval);
     const { context, chat, view, history } = this.#parts;
     const isText = text.trim() !== '' && !isCommand(text);
     if (isText && asked !== null && view.question?.waitId !== asked.waitId)
@@ -243,6 +289,8 @@ export class ChatInput {
   #submit(typed: string, question: Question | null): void {
     const { chat, view } = this.#parts;
     if (this.#isLeaving) return this.#decideWord(typed.trim());
+    if (question?.approval !== undefined && this.#mayDecide && !isCommand(typed))
+      return this.#decideCall(typed, question, question.approval);
     if (typed.trim() === '') return;
     if (isCommand(typed)) {
       // Without this, the transcript would have the output of the command and not the command. Whole lines have been echoed by the terminal.
@@ -317,10 +365,12 @@ export class ChatInput {
     if (this.#isLeaving) return { rows: ['  s stop   k keep it running   Esc back'], cursor: { row: 0, column: 0 } };
     const prompt = this.#prompt;
     const { asked, isSetAside } = this.#prompts;
-    const label = prompt.isSearching ? '' : asked === null ? '> ' : 'answer> ';
+    const labelOf = ({ approval }: Question): string =>
+      approval === undefined ? 'answer> ' : approvalPrompt(approval);
+    const label = prompt.isSearching ? '' : asked === null ? '> ' : labelOf(asked);
     const above = isSetAside && !view.screen.isSmall ? [cutToWidth(setAside, columns)] : [];
     const most = Math.min(maxInputRows, Math.max(1, maxLiveRows - 1 - above.length));
-    const { rows, cursor } = inputRows(label, prompt.layout(columns - label.length - 1, most));
+    const { rows, cursor } = inputRows(label, prompt.layout(Math.max(1, columns - label.length - 1), most));
     if (cursor === null) return { rows: [...above, ...rows], cursor };
     return { rows: [...above, ...rows], cursor: { ...cursor, row: cursor.row + above.length } };
   }

@@ -146,7 +146,7 @@ export async function openTask(
         text,
         root,
         project,
-        ...(widening === null || flags.isChat === true || !context.stderr.isTerminal ? {} : { widening }),
+        ...(widening === null || (flags.isChat !== true && !context.stderr.isTerminal) ? {} : { widening }),
         warnings: [...absentVariables(grants, env), ...(git?.warnings ?? []), ...found.warnings],
       },
       ...(git === null ? {} : { env: { ...env, ...git.identity } }),

@@ -143,7 +143,11 @@ async function answerTo(
 const settledFault = -32_050;
 const goneFaults: ReadonlySet<number | null> = new Set([settledFault, -32_051, -32_001]);
 
-async function given(answer: ApprovalAnswer, { client, address }: Waiting): ReturnType<CapsuleClient['approve']> {
+/** Throws `E-APR-003` where the call does not wait for this answer any more. */
+export async function given(
+  answer: ApprovalAnswer,
+  { client, address }: Pick<Waiting, 'client' | 'address'>,
+): ReturnType<CapsuleClient['approve']> {
   try {
     return await client.approve(answer);
   } catch (error) {
