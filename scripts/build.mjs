@@ -57,16 +57,36 @@ const packagesOnDemand = (directory) => ({
   },
 });
 
-/** The entry of the file of a package that has several names: all that it exports under any of them. */
+/** @param {string} text */
+const usesProtocol = (text) => /@modelcontextprotocol\/|\bsdk\b/.test(text);
+
+/**
+ * Those exports of a library of the protocol that our sources have a word for. A third of each is for what nobody here does.
+ * @param {string} name
+ */
+async function namesUsed(name) {
+  const texts = readdirSync('packages', { recursive: true, encoding: 'utf8' })
+    .filter((path) => /^[^/]+\/src\/.*(?<!\.test)\.ts$/.test(path))
+    .map((path) => readFileSync(join('packages', path), 'utf8'))
+    .filter(usesProtocol)
+    .join('\n');
+  const used = Object.keys(await import(name)).filter((each) => new RegExp(`\\b${each}\\b`).test(texts));
+  return `{ ${used.join(', ')} }`;
+}
+
+/** The entry of the file of a package that has several names: all that it exports under any of them, or all of it that is used. */
 const allNames = {
   name: 'all-names',
   setup({ onResolve, onLoad }) {
     onResolve({ filter: /^/ }, ({ kind, path }) =>
       kind === 'entry-point' && wholePackages.has(path) ? { path, namespace: 'all-names' } : undefined,
     );
-    onLoad({ filter: /^/, namespace: 'all-names' }, ({ path }) => {
+    onLoad({ filter: /^/, namespace: 'all-names' }, async ({ path }) => {
       const names = [...wholePackages].filter(([, whole]) => whole === path).map(([name]) => name);
-      return { contents: names.map((name) => `export * from '${name}';`).join('\n'), resolveDir: root };
+      const exports = names.map(
+        async (name) => `export ${sharing.has(path) ? await namesUsed(name) : '*'} from '${name}';`,
+      );
+      return { contents: (await Promise.all(exports)).join('\n'), resolveDir: root };
     });
   },
 };
@@ -151,6 +171,7 @@ const bundleServers = async () => {
 /** @type {import('esbuild').BuildOptions} */
 const packageOptions = {
   plugins: [allNames],
+  alias: { '@modelcontextprotocol/client/_shims': join(root, 'scripts', 'no-schema-checks.mjs') },
   absWorkingDir: root,
   outdir: 'dist/packages',
   outExtension: { '.js': '.cjs' },
@@ -165,7 +186,10 @@ const packageOptions = {
 const planFile = process.argv.find((argument) => argument.startsWith('--plan='))?.slice('--plan='.length);
 const known = planFile !== undefined && existsSync(planFile) ? JSON.parse(readFileSync(planFile, 'utf8')) : null;
 const changed = known === null ? [] : changedSince(statSync(planFile).mtimeMs);
-const bundles = known === null ? await bundleAll() : await bundleChanged();
+// What is used of a library decides what is in its file.
+const isWhole =
+  known === null || changed.some((path) => path.endsWith('.ts') && usesProtocol(readFileSync(path, 'utf8')));
+const bundles = isWhole ? await bundleAll() : await bundleChanged();
 
 async function bundleAll() {
   const [svc, servers] = await Promise.all([bundleStart(programs), bundleServers()]);
