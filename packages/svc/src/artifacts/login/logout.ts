@@ -80,18 +80,22 @@ async function revoked(
   const ledBy = ledByServer(new URL(server), address);
   const fetchFn = loginFetch({ ledBy, proxyFor: (url) => proxyFor(url, env), signal });
   const { client_id: id, client_secret: secret } = client;
-  const body = new URLSearchParams({
-    token: tokens.refresh_token ?? tokens.access_token,
-    client_id: id,
-    ...(secret === null ? {} : { client_secret: secret }),
-  });
+  const own = { token: tokens.refresh_token ?? tokens.access_token, client_id: id };
+  // Servers of the official library for Python want the key, with an empty value where there is no secret (RFC 6749 §2.3.1).
+  const forms = secret === null ? [own, { ...own, client_secret: '' }] : [{ ...own, client_secret: secret }];
   try {
-    const { ok, status } = await fetchFn(endpoint, {
-      method: 'POST',
-      headers: { 'content-type': 'application/x-www-form-urlencoded', accept: 'application/json' },
-      body,
-    });
-    return ok ? null : `${new URL(issuer).host} answered with status ${status}`;
+    let last = 0;
+    for (const form of forms) {
+      const { ok, status } = await fetchFn(endpoint, {
+        method: 'POST',
+        headers: { 'content-type': 'application/x-www-form-urlencoded', accept: 'application/json' },
+        body: new URLSearchParams(form),
+      });
+      if (ok) return null;
+      last = status;
+      if (status !== 400) break;
+    }
+    return `${new URL(issuer).host} answered with status ${last}`;
   } catch (error) {
     if (error instanceof Diagnostic) return error.message;
     throw error;
