@@ -204,10 +204,11 @@ describe('svc login', () => {
     });
   });
 
-  it('ends with logout, which has the tokens revoked', async () => {
+  it('ends with logout, which has the tokens revoked, and a replay needs none', async () => {
     const known = await started();
     const workspace = await withLogin(known);
     const { refresh_token: refresh } = tokensIn(workspace);
+    expect(await playSession(workspace)).toMatchObject({ code: 0 });
     const out = await svc(workspace, ['logout', 'server', '--json']);
     expect({ code: out.code, said: JSON.parse(out.stdout) as unknown }).toEqual({
       code: 0,
@@ -216,6 +217,8 @@ describe('svc login', () => {
     expect(known.issuer.revoked).toEqual([{ token: refresh, client_id: 'registered-1' }]);
     const again = await svc(workspace, ['logout', known.remote.url]);
     expect(again).toMatchObject({ code: 1, stderr: expect.stringContaining('error[E-RUN-241]') as string });
+    const replayed = await svc(workspace, ['run', '--replay']);
+    expect(replayed.stdout).toContain('the same except for ids and times');
     const session = await svc(workspace, ['run', '--task', 'x']);
     expect(session.stderr).toContain(`error[E-RUN-241]: there is no login at ${known.remote.url}`);
   });
