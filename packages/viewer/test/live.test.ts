@@ -203,7 +203,7 @@ describe.skipIf(chromiumPath === null)('a session that runs (skipped without Chr
     digest: 'sha256:ab',
     asker: 'painter wants to run this, and approvals.rules[0] asks you:',
     rows: [inertJson('<img src=x onerror=alert(1)>\u202E\u001B[2J'), 'x'.repeat(400)],
-    options: ['once', 'session'],
+    options: ['once', 'session', 'manifest'],
   };
 
   it('shows a call that waits as text alone, before the answers, and sends the one that is chosen', async () => {
@@ -214,7 +214,12 @@ describe.skipIf(chromiumPath === null)('a session that runs (skipped without Chr
       `"<img src=x onerror=alert(1)>\\u{202e}\\u001b[2J"\n${'x'.repeat(400)}`,
     );
     expect([await banner.locator('img').count(), await banner.getByRole('textbox').count()]).toEqual([0, 0]);
-    expect(await banner.locator('.button').allTextContents()).toEqual(['No', 'Yes, once', 'Yes, in this session']);
+    expect(await banner.locator('.button').allTextContents()).toEqual([
+      'No',
+      'Yes, once',
+      'Yes, in this session',
+      'Yes, in every session',
+    ]);
     expect(
       await banner
         .locator('pre, .button')
@@ -222,12 +227,12 @@ describe.skipIf(chromiumPath === null)('a session that runs (skipped without Chr
         .evaluate((element) => element.tagName),
     ).toBe('PRE');
     await banner.locator('[aria-disabled=false]').first().waitFor();
-    await banner.getByRole('button', { name: 'Yes, in this session' }).click();
+    await banner.getByRole('button', { name: 'Yes, in every session' }).click();
     await page.getByText('Answered.').waitFor();
     expect(asked).toEqual([
       {
         method: 'approvals/answer',
-        params: { id: 'apr_1_q1', digest: 'sha256:ab', decision: 'allow', option: 'session' },
+        params: { id: 'apr_1_q1', digest: 'sha256:ab', decision: 'allow', option: 'manifest' },
       },
     ]);
     expect(faults).toEqual([]);
