@@ -1,5 +1,6 @@
 /** Decides everything about a launch that needs no port. */
 
+import { basename } from 'node:path';
 import { arch, platform } from 'node:process';
 
 import { type CaptureLevel, lowerCapture, usualCapture } from '@svc/artifacts/manifest/capture-levels.ts';
@@ -126,8 +127,10 @@ export async function prepareLaunch(
     manifestFile: source.manifestFile,
     lock: source.holdsLock ? 'hold' : 'ignore',
     lockDirectory: source.lockDirectory,
-    onTaken: (taken) =>
-      onWarning(new Diagnostic('W-REG-033', `svc.lock records ${spell(taken)} from now on: svc.yaml lists it anew`)),
+    onTaken: (taken) => {
+      const by = basename(source.manifestFile);
+      onWarning(new Diagnostic('W-REG-033', `svc.lock records ${spell(taken)} from now on: ${by} lists it anew`));
+    },
   });
   for (const { inPlace } of artifacts) if (inPlace?.stale) onWarning(inPlace.stale);
   for (const warning of admissionWarnings(artifacts)) onWarning(warning);
