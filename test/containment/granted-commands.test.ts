@@ -5,7 +5,7 @@ import { join } from 'node:path';
 
 import { afterEach, describe, expect, it, type TestContext } from 'vitest';
 
-import { calls } from '@svc/testing/fake-reply.ts';
+import { calls, says } from '@svc/testing/fake-reply.ts';
 import { stopped } from '../support/chat-terminal.ts';
 import { FirstMinute } from '../support/first-minute.ts';
 import { hasPseudoTerminals, TerminalProcess } from '../support/terminal-process.ts';
@@ -112,6 +112,28 @@ describe.skipIf(!hasPseudoTerminals()).each(asOneself)(
         { ...asPerson, by: 'person', option: 'session' },
         { k: 'started' },
       ]);
+      expect(await stopped(chat)).toBe(0);
+    }, 120_000);
+
+    it('does not run in another task where it was granted to the next command of one that had none', async (context) => {
+      const minute = await fresh(context, setup);
+      await minute.plays(
+        calls('sh', { command: shouts }),
+        says('First.'),
+        calls('sh', { command: shouts }, 'c2'),
+        says('Second.'),
+      );
+      const chat = start(minute, ['chat']);
+      await chat.shows(/^> *$/);
+      chat.type('say it loud\r');
+      await answers(chat, 'y\r');
+      await chat.shows(/First\./);
+      chat.type('and again\r');
+      const asked = (): number => approvals(minute).filter(({ k }) => k === 'asked').length;
+      await expect.poll(asked, { timeout: 60_000 }).toBe(2);
+      await answers(chat, 'n\r');
+      await chat.shows(/Second\./);
+      expect(minute.results.at(-1)).toMatch(/tr: (?:Permission denied|not found)/);
       expect(await stopped(chat)).toBe(0);
     }, 120_000);
 

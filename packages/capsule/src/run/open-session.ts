@@ -193,6 +193,9 @@ async function ready(open: OpenSessionRequest, parts: StagedParts): Promise<Omit
   const { record } = recorded;
   journal.follow(recorded.activity);
   grantUsage.follow(recorded.activity);
+  recorded.activity.subscribe(({ kind }) => {
+    if (kind === 'task-settled') parts.later?.taskEnded();
+  });
   const { onActivity } = open.request;
   if (onActivity !== null) recorded.activity.subscribe(onActivity);
   /** Notes what comes to the session by itself and only has a line of the trace. */

@@ -11,6 +11,11 @@ export class LaterCommands {
     (option === 'session' ? this.#session : this.#next).add(name);
   }
 
+  /** What was granted to the next command of a task is granted to no other task. */
+  taskEnded(): void {
+    this.#next.clear();
+  }
+
   /** `widened` makes the launcher with these names beside those of `launcher`. */
   launcher(launcher: Launcher, widened: (names: readonly string[]) => Launcher): Launcher {
     const made = new Map<string, Launcher>();
