@@ -37,12 +37,15 @@ export async function openKeptCalls({ request, launch, onWarning }: OpenSessionR
     if (kept === undefined) return null;
     return kept?.bound === bound ? kept.calls : [];
   };
-  const change = async (make: Parameters<typeof changeKept>[1]): Promise<void> => {
+  /** Whether it is done. */
+  const change = async (make: Parameters<typeof changeKept>[1]): Promise<boolean> => {
     try {
       await changeKept(path, make);
+      return true;
     } catch (error) {
       if (!(error instanceof Diagnostic)) throw error;
       tell(error);
+      return false;
     }
   };
   const first = orTold(() => readKept(path), tell);
@@ -64,8 +67,8 @@ export async function openKeptCalls({ request, launch, onWarning }: OpenSessionR
     },
     keep: async (call, { id, by, at }) => {
       const key = keyOf(call);
-      if (key === null) return;
-      await change((kept) => {
+      if (key === null) return false;
+      return await change((kept) => {
         const before = kept?.bound === bound ? kept.calls.filter((each) => each.key !== key) : [];
         const added = { key, id, at, by, call: call.summary.slice(0, maxShown) };
         return { manifest, bound, calls: [...before, added].slice(-maxKept) };

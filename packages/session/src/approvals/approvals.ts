@@ -51,11 +51,11 @@ export interface KeptCalls {
   readonly mayKeep: (call: RepeatableCall) => boolean;
   /** The approval that allowed it; null where none did. */
   readonly find: (call: RepeatableCall) => string | null;
-  /** Resolves once it is on the disk, or a warning has said why not. */
+  /** Whether it is on the disk now; a warning has said why not. */
   readonly keep: (
     call: RepeatableCall & Pick<AskedEffect, 'summary'>,
     by: { readonly id: string; readonly by: string; readonly at: number },
-  ) => Promise<void>;
+  ) => Promise<boolean>;
 }
 
 /** Grants commands while a session runs. */
@@ -244,11 +244,13 @@ export class Approvals {
     };
     try {
       const end = await ask(question, timeoutMs);
+      let isRemembered = end.kind === 'decided' && end.option === 'session';
       if (end.kind === 'decided' && end.decision === 'allow' && end.option === 'manifest') {
-        await recorder.settle(`${place}/kept`, async () => await this.#keep(asked, about));
+        // A call that is on the disk is looked up there, so that a person can have it forgotten.
+        isRemembered = (await recorder.settle(`${place}/kept`, async () => await this.#unkept(asked, about))) !== null;
         task.signal.throwIfAborted();
       }
-      return this.#verdict(asked, end);
+      return this.#verdict(asked, end, isRemembered);
     } catch (error) {
       if (error instanceof TaskCanceled && asked !== null) this.#close(asked, { decision: 'canceled', by: 'task' });
       throw error;
@@ -280,28 +282,28 @@ export class Approvals {
     };
   }
 
-  #verdict(asked: AskedApproval | null, end: Awaited<ReturnType<AskApproval>>): CallVerdict {
+  #verdict(asked: AskedApproval | null, end: Awaited<ReturnType<AskApproval>>, isRemembered: boolean): CallVerdict {
     if (asked === null) throw new Error('a question is made before it is answered');
     if (end.kind === 'timed-out') {
       this.#close(asked, { decision: 'expired', by: 'clock' });
       return { ...denied('nobody approved this call in time, so it did not run'), isShown: true };
     }
-    const { decision, option, note } = end;
+    const { decision, note } = end;
     if (decision === 'deny') {
       return denied(note === null ? 'a person denied this call' : `a person denied this call: ${note}`);
     }
-    if (option !== 'once') this.#remembered.set(asked.digest, asked.id);
+    if (isRemembered) this.#remembered.set(asked.digest, asked.id);
     this.#start(asked);
     return { kind: 'proceed' };
   }
 
-  /** What cannot be kept is allowed for this session. */
-  async #keep(asked: AskedApproval | null, about: AskedAbout): Promise<null> {
+  /** Returns null once it is kept; what cannot be kept is allowed for this session. */
+  async #unkept(asked: AskedApproval | null, about: AskedAbout): Promise<true | null> {
     const settled = asked === null ? undefined : this.#settled.get(asked.id);
     if (settled === undefined) return null;
     const { id, by, atMs: at } = settled;
-    await this.#deps.kept?.keep({ ...repeatable(about), summary: about.effect.summary }, { id, by, at });
-    return null;
+    const isKept = await this.#deps.kept?.keep({ ...repeatable(about), summary: about.effect.summary }, { id, by, at });
+    return isKept === true ? null : true;
   }
 
   #start({ id, digest }: Pick<AskedApproval, 'id' | 'digest'>): void {

@@ -129,6 +129,7 @@ describe('a call that a person has to approve', () => {
         keep: async ({ digest }, { id, by }) => {
           order.push(`${by} ${session.ran.length}`);
           kept.set(digest, id);
+          return true;
         },
       } satisfies KeptCalls,
     };
@@ -148,6 +149,32 @@ describe('a call that a person has to approve', () => {
     denied.fixture.session.board.submit(userTask);
     expect((await denied.fixture.session.run()).status).toBe('ok');
     expect(denied.ran).toEqual([]);
+  });
+
+  /** A session that makes the same call twice, where the first is allowed in every session. */
+  async function allowedInEvery(isKept: boolean): Promise<{ session: Held; running: Promise<unknown> }> {
+    const session = held(['main', 'main'], {
+      kept: { mayKeep: () => true, find: () => null, keep: async () => isKept },
+    });
+    session.fixture.session.board.submit(userTask);
+    const running = session.fixture.session.run();
+    const open = await asked(session);
+    session.approvals.answer({ ...allow, ...open, option: 'manifest' }, 'person');
+    return { session, running };
+  }
+
+  it('needs a person again in the session that allowed it in every one, once it was forgotten', async () => {
+    const { session, running } = await allowedInEvery(true);
+    const again = await asked(session, 2);
+    session.approvals.answer({ ...again, decision: 'deny', option: 'once', note: null }, 'person');
+    await running;
+    expect(session.ran).toEqual(['main']);
+  });
+
+  it('runs again without a question in the session that allowed it in every one, where it could not be kept', async () => {
+    const { session, running } = await allowedInEvery(false);
+    await running;
+    expect(session.ran).toEqual(['main', 'main']);
   });
 
   it('does not run where it is denied, and the model reads why', async () => {
