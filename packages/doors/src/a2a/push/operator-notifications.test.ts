@@ -156,7 +156,7 @@ describe('the target of an operator', () => {
     expect(receiver.received.map(({ raw }) => raw).join('')).not.toContain('canary');
   });
 
-  it('gets 30 a minute at most, and with the next one how many were left out', async () => {
+  it('gets 30 of a type in a minute at most, and with the next one how many were left out', async () => {
     const receiver = await Receiver.open();
     const { ask, clock } = notifying(receiver.port);
     for (let count = 0; count < 1000; count += 1) ask('Which one?');
@@ -168,6 +168,16 @@ describe('the target of an operator', () => {
     const received = await receiver.until(31);
     expect(received).toHaveLength(31);
     expect(received.at(-1)?.body.data).toMatchObject({ text: 'And now?', left_out: 970 });
+  });
+
+  it('gets a serious refusal and a question however many tasks end', async () => {
+    const receiver = await Receiver.open();
+    const { ask, note, notifications, task } = notifying(receiver.port);
+    for (let count = 0; count < 100; count += 1) notifications.hear({ kind: 'task-settled', task });
+    note({ ...refusal, serious: 'metadata' });
+    ask('Which one?');
+    const received = await receiver.until(32);
+    expect(received.slice(30).map(({ body }) => body.type)).toEqual(['refusal.serious', 'question.asked']);
   });
 
   it('leads nowhere by a redirect, and svc says once that nothing arrives', async () => {

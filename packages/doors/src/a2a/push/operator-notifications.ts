@@ -15,7 +15,7 @@ import { PushQueue } from './push-queue.ts';
 import { PushRule } from './push-rule.ts';
 
 const minuteMs = 60_000;
-/** In one minute; what is more is counted. */
+/** Notifications of each type in one minute, so that ends of tasks hide no refusal; what is more is counted. */
 const maxOfMinute = 30;
 /** UTF-16 units of a text that others wrote. */
 const maxText = 2048;
@@ -44,7 +44,7 @@ export class OperatorNotifications {
   readonly #target: OperatorTarget;
   readonly #queue: PushQueue;
   #minuteFromMs = 0;
-  #ofMinute = 0;
+  readonly #ofMinute = new Map<Told['type'], number>();
   /** Notifications that were not sent since the last one. */
   #leftOut = 0;
   #isFailing = false;
@@ -106,10 +106,11 @@ export class OperatorNotifications {
     const nowMs = clock.monotonicMs();
     if (nowMs - this.#minuteFromMs >= minuteMs) {
       this.#minuteFromMs = nowMs;
-      this.#ofMinute = 0;
+      this.#ofMinute.clear();
     }
-    this.#ofMinute += 1;
-    if (this.#ofMinute > maxOfMinute) {
+    const count = (this.#ofMinute.get(type) ?? 0) + 1;
+    this.#ofMinute.set(type, count);
+    if (count > maxOfMinute) {
       this.#leftOut += 1;
       return;
     }
