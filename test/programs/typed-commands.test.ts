@@ -235,6 +235,11 @@ describe.skipIf(!hasPseudoTerminals())('tasks/command of a chat (skipped without
     expect(await ask(url, { command: 'ls' }, bearer(key))).toMatchObject({ error: { code: -32602 } });
     expect(await ask(url, { command: 'echo it is you', told: false }, bearer(key))).toMatchObject({ status: 200 });
     await chat.shows(/^\u2551 it is you$/);
+    // The shell's own `!` is no second one of the chat.
+    expect(await ask(url, { command: '! false && echo so it is', told: false }, bearer(key))).toMatchObject({
+      status: 200,
+    });
+    await chat.shows(/^\u2551 so it is$/);
     // A mark on a message of any door is a word like any other.
     const sent = await fetch(`http://${url}/a2a`, {
       method: 'POST',
@@ -252,6 +257,7 @@ describe.skipIf(!hasPseudoTerminals())('tasks/command of a chat (skipped without
     await chat.shows(/^\u2502 One\.$/);
     expect(chat.terminal.rows.filter((row) => row.startsWith('$ '))).toEqual([
       expect.stringContaining('$ echo it is you') as string,
+      expect.stringContaining('$ ! false && echo so it is') as string,
     ]);
     expect(await stopped(chat)).toBe(0);
   }, 40_000);

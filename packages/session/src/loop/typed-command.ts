@@ -32,7 +32,9 @@ export async function runTypedCommand(
     const why = 'a command that a person typed did not run: the capsule has no shell';
     return { end: codedFailure('E-RUN-206', why), messages: [] };
   }
-  const command = attempt.task.text.replace(/^!!?/, '');
+  const { text, command: use } = attempt.task;
+  // Behind one `!` may stand another, which is the shell's.
+  const command = text.slice(use === 'told' ? 2 : 1);
   const { content, unfenced } = await runCall(
     attempt,
     { type: 'tool_call', id: callId, name, input: { command } },
