@@ -90,6 +90,14 @@ describe('the file that a session begins with', () => {
     expect(read().found?.text).not.toContain('/AGENTS.md');
   });
 
+  it('names none of a folder that has more entries than are looked at, whose rest is not read', () => {
+    write('Use tabs.\n');
+    mkdirSync(join(folder, 'a'));
+    write('Deeper.', join('a', name));
+    for (let index = 1000; index < 6000; index += 1) write('', join('a', `z${index}`));
+    expect(read().found?.text).not.toContain('/AGENTS.md');
+  });
+
   it('comes from the first name that leads to one', () => {
     write('Second.', 'CLAUDE.md');
     const names = [name, 'CLAUDE.md'];

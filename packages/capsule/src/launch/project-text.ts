@@ -1,7 +1,7 @@
 /** Reads what the people of a folder want agents to know, such as `AGENTS.md`, for a session that begins. */
 
 import { createHash } from 'node:crypto';
-import { readdirSync } from 'node:fs';
+import { type Dirent, opendirSync } from 'node:fs';
 import { join } from 'node:path';
 
 import type { ScopeObject } from '@svc/artifacts/grants/scope-object.ts';
@@ -90,10 +90,11 @@ function deeperFiles(folder: string, name: string, isShown: (path: string) => bo
   let looked = 0;
   // What is added to the list on the way is visited too.
   for (const below of folders) {
-    const entries = unlessRefused(() => readdirSync(join(folder, below), { withFileTypes: true }), []);
+    const entries = unlessRefused(() => entriesOf(join(folder, below), mostEntries - looked), []);
+    if (entries === null) return found;
+    looked += entries.length;
     for (const entry of entries.toSorted((a, b) => (a.name < b.name ? -1 : 1))) {
-      looked += 1;
-      if (looked > mostEntries || found.length === mostDeeper) return found;
+      if (found.length === mostDeeper) return found;
       const path = below === '' ? entry.name : `${below}/${entry.name}`;
       if (path.length > longestPath || !isShown(path)) continue;
       if (entry.isFile() && entry.name === name && below !== '') found.push(path);
@@ -101,6 +102,21 @@ function deeperFiles(folder: string, name: string, isShown: (path: string) => bo
     }
   }
   return found;
+}
+
+/** In no order. Returns null for a folder with more than `most`, whose rest is not even read: it may have millions. */
+function entriesOf(folder: string, most: number): readonly Dirent[] | null {
+  const entries: Dirent[] = [];
+  const directory = opendirSync(folder);
+  try {
+    for (let entry = directory.readSync(); entry !== null; entry = directory.readSync()) {
+      if (entries.length === most) return null;
+      entries.push(entry);
+    }
+    return entries;
+  } finally {
+    directory.closeSync();
+  }
 }
 
 /** The names of deeper files are words of the folder, too, and stand in the fence. */
