@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, describe, expect, it } from 'vitest';
 
-import { onlySession, useCapsules } from '../support/capsule-folders.ts';
+import { onlySession, tracePath, useCapsules } from '../support/capsule-folders.ts';
 import { killRunning, stopped } from '../support/chat-terminal.ts';
 import { chainedLines, recordsOf } from '../support/forged-journal.ts';
 import { runs, says, script } from '../support/scripted-turns.ts';
@@ -59,8 +59,12 @@ function journalOf({ folder }: Workspace, id: string): string {
   return join(folder, '.svc', 'sessions', id, 'journal.jsonl');
 }
 
-function forge(workspace: Workspace, change: (open: Record<string, unknown>) => object): void {
-  const path = journalOf(workspace, onlySession(workspace));
+function forge(
+  workspace: Workspace,
+  change: (open: Record<string, unknown>) => object,
+  id: string = onlySession(workspace),
+): void {
+  const path = journalOf(workspace, id);
   const [open = {}, ...others] = recordsOf(readFileSync(path, 'utf8'));
   writeFileSync(path, chainedLines([{ ...open, ...change(open) }, ...others]));
 }
@@ -158,8 +162,36 @@ describe('a manifest that a record came with', () => {
     expect(await svc(workspace, ['run', '--task', 'x'])).toMatchObject({ code: 0 });
     expect(await svc(workspace, [...again, '--trust', 'x y'])).toMatchObject({ code: 0 });
     expect(await svc(workspace, ['run', '--workdir', victim, '--task', 'x'])).toMatchObject({ code: 0 });
-    expect((await svc(workspace, [...again, 'x y'])).stderr).toContain(`trusted by this user before for "${victim}"`);
+    for (const named of [[], ['--manifest', 'svc.yaml']]) {
+      const refused = await svc(workspace, [...again, ...named, 'x y']);
+      expect(refused.stderr).toContain(`trusted by this user before for "${victim}"`);
+    }
     expect(readFileSync(join(victim, 'kept'), 'utf8')).toBe('mine\n');
+  }, 120_000);
+});
+
+describe('a record that came with a clone', () => {
+  it('does not open what git runs, which the command line alone does', async () => {
+    const workspace = capsule({ manifest: shell });
+    const work = join(workspace.folder, 'work');
+    execFileSync('git', ['init', '-q', work]);
+    const opened = ['--workdir', work, '--write-git'];
+    expect(await svc(workspace, ['run', ...opened, '--task', 'x'])).toMatchObject({ code: 0 });
+    const sessions = (): readonly string[] => readdirSync(join(workspace.folder, '.svc', 'sessions'));
+    const [first = ''] = sessions();
+    const keepsGit = (id: string): unknown =>
+      /"keeps_git":(true|false)/.exec(readFileSync(tracePath(workspace, id), 'utf8'))?.[1];
+    expect(keepsGit(first)).toBe('false');
+    // As if no command could have written it.
+    forge(workspace, () => ({ trusted: true }), first);
+    const closed = await svc(workspace, [...again, '--trust', 'x y']);
+    expect(closed.stderr).toContain(
+      '- what git runs in its workdir stays as it is: --workdir <path> --write-git opens it again\n',
+    );
+    const second = sessions().find((id) => id !== first) ?? '';
+    expect(keepsGit(second)).toBe('true');
+    expect(await svc(workspace, [...again, ...opened, 'x y'])).toMatchObject({ code: 0 });
+    expect(keepsGit(sessions().find((id) => id !== first && id !== second) ?? '')).toBe('false');
   }, 120_000);
 });
 

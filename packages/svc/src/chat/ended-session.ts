@@ -316,21 +316,23 @@ function capsuleStart(journal: OpenJournal, options: GoingOnOptions, { folder, c
   const root = realPath(dirname(dirname(folder)));
   const workdir = options.workdir ?? named ?? join(root, 'workdir', session);
   if (options.workdir === undefined) holdToPlace(session, workdir);
-  const writesGit =
-    options.writeGit === true || (named !== null && options.workdir === undefined && keepsGit === false);
   return {
     args: async () => [
       'run',
       ...capsuleArguments(options),
       '--workdir',
       workdir,
-      ...(writesGit ? ['--write-git'] : []),
+      ...(options.writeGit === true ? ['--write-git'] : []),
       ...(options.envFile ? [] : ['--no-env-file']),
       ...commonArguments(options, grants),
     ],
     cwd: context.cwd,
     folder: options.workdir !== undefined || isBeneath(root, workdir) ? null : foreign(workdir, context),
-    notes: say``,
+    // A record can come with a clone: what it says of this is not taken over.
+    notes:
+      options.workdir === undefined && keepsGit === false
+        ? say`- what git runs in its workdir stays as it is: --workdir <path> --write-git opens it again\n`
+        : say``,
   };
 }
 

@@ -1,5 +1,6 @@
 /** Finds the capsule of an ended session that another one is started of: that of a manifest, or a published one. */
 
+import { resolve } from 'node:path';
 import { arch, platform } from 'node:process';
 
 import { isArtifactName, isArtifactVersion, isReservedVersion } from '@svc/artifacts/manifest/names.ts';
@@ -7,6 +8,7 @@ import { platformOf, spell } from '@svc/artifacts/store/artifact-ref.ts';
 import { findCapsule } from '@svc/capsule/launch/launch-host.ts';
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import { findPackageRoot } from '@svc/kit/files/package-root.ts';
+import { realPath } from '@svc/kit/files/resolve-beneath.ts';
 import { withJournal } from '@svc/record/sessions/recorded-sessions.ts';
 import type { CommandContext } from '@svc/terminal/screen/command-context.ts';
 import { say, type Shown } from '@svc/terminal/screen/shown.ts';
@@ -38,17 +40,17 @@ export async function capsuleOfManifest(
 ): Promise<SessionCapsule> {
   const isNamed = options.isNamed === true;
   const { read, place } = isNamed
-    ? { read: await reachOfManifest(options, context), place: null }
+    ? { read: await reachOfManifest(options, context), place: realPath(resolve(context.cwd, options.manifest)) }
     : await foundManifest(options, context);
   const { manifest: label, trust } = options;
   return {
     published: null,
     needsProject: read.needsProject,
     notes: await heldToCapsule(id, options, { now: read, context }),
-    // A manifest that a person names is not asked about.
+    // A manifest that a person names is not asked about, except for a folder that the record alone names.
     believed: async (folder, mayAsk) => {
       const scope = scopeOfChat(options, context);
-      if (place !== null) await believe(read, { label, place, folder, trust }, { context, mayAsk, scope });
+      if (!isNamed || folder !== null) await believe(read, { label, place, folder, trust }, { context, mayAsk, scope });
     },
   };
 }
