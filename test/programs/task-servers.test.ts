@@ -96,6 +96,17 @@ describe('svc --mcp with an address', () => {
     expect(minute.results).toEqual(['ho']);
   });
 
+  it('asks each of two servers that list the same tools, one after the other', async () => {
+    const minute = await asking();
+    for (const name of ['one', 'two']) {
+      const remote = await started();
+      remote.ways.answer = (said) => `${said} from ${name}`;
+      await minute.plays(calls('server__echo', { text: 'hi' }));
+      expect(await minute.svc(['--mcp', remote.url, 'say hi'])).toMatchObject({ code: 0, stderr: '' });
+      expect(minute.results).toEqual([`hi from ${name}`]);
+    }
+  });
+
   it.each([
     ['http://example.com/mcp', 'the address must be https, or http to a loopback address'],
     ['https://u:p@example.com/mcp', 'the address must not hold a user or password'],

@@ -137,7 +137,8 @@ function showDifference(
   if (accepted === null) return showTools(asked, opened);
   const { stderr } = opened.context;
   const { change } = pinChange(accepted, asked.tools);
-  stderr.write(say`${name} lists other tools: ${change ?? 'in another form'}\n`);
+  const what = change === null ? 'the same tools in another form or at another address' : `other tools: ${change}`;
+  stderr.write(say`${name} lists ${what}\n`);
   const now = new Map(asked.tools.map((tool) => [tool.name, tool]));
   for (const tool of accepted) {
     const other = now.get(tool.name);

@@ -23,7 +23,7 @@ const askMs = 60_000;
 export interface AskedServer {
   readonly url: URL;
   readonly tools: readonly PinnedTool[];
-  /** The version of an artifact that has just these tools. */
+  /** The version of an artifact that has just these tools of this server. */
   readonly version: string;
 }
 
@@ -56,7 +56,7 @@ export async function askServer(
   if (answer.kind === 'failed') throw silent(url, answer.reason);
   const tools = pinnedTools(answer.value.tools);
   if (tools.length === 0) throw silent(url, answer.value.absent ?? 'lists none');
-  return { url, tools, version: `0.0.0-pin${pinOf(tools).slice(0, 16)}` };
+  return { url, tools, version: `0.0.0-pin${pinOf(url, tools).slice(0, 16)}` };
 }
 
 function silent(url: URL, reason: string): Diagnostic {

@@ -25,9 +25,9 @@ export function pinnedTools(listed: readonly unknown[]): readonly PinnedTool[] {
   return [...tools.values()].sort((one, other) => (one.name < other.name ? -1 : 1));
 }
 
-/** The hash of a list, in hex: the same for each order of tools and of keys. */
-export function pinOf(tools: readonly PinnedTool[]): string {
-  return sha256Hex(canonicalJson(tools));
+/** The hash of what the server at an address lists, in hex: the same for each order of tools and of keys. */
+export function pinOf({ href }: URL, tools: readonly PinnedTool[]): string {
+  return sha256Hex(canonicalJson([href, tools]));
 }
 
 /** Lists whose order says nothing (JSON Schema). */
