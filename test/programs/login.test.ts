@@ -385,6 +385,16 @@ describe('svc login refuses', () => {
       metadata(() => ({ code_challenge_methods_supported: undefined })),
       'does not announce PKCE with S256',
     ],
+    [
+      'an authorization server that gives no codes',
+      metadata(() => ({ response_types_supported: ['token'] })),
+      'gives no codes',
+    ],
+    [
+      'one whose answers have a status that is none',
+      instead(wellKnown, (response) => void response.writeHead(999).end()),
+      'answers with status 999',
+    ],
     ['metadata of another issuer', metadata(() => ({ issuer: 'https://other.example' })), 'Issuer mismatch'],
     [
       'a door for people that is no address of the web',

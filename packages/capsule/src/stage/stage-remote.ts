@@ -67,7 +67,10 @@ async function loginOf(
   const onSecret = (secret: Secret): void => {
     for (const each of [redactor, shown]) each.register(secret);
   };
-  const tokens = new LoginTokens({ place, login, proxyFor: network.proxyFor, now, onSecret });
+  const onEnded = (secret: Secret): void => {
+    for (const each of [redactor, shown]) each.forget(secret);
+  };
+  const tokens = new LoginTokens({ place, login, proxyFor: network.proxyFor, now, onSecret, onEnded });
   await redactor.learnSpellings();
   return tokens;
 }

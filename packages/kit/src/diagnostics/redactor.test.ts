@@ -24,6 +24,16 @@ describe('a redactor', () => {
     );
   });
 
+  it('forgets a secret that nobody else has registered', async () => {
+    for (const redactor of [redactorOf('abcd', 'wxyz'), await learned('abcd', 'wxyz')]) {
+      redactor.register(new Secret('abcd'));
+      redactor.forget(new Secret('abcd'));
+      expect(redactor.redact('abcd wxyz')).toBe('[secret] [secret]');
+      redactor.forget(new Secret('abcd'));
+      expect(redactor.redact('abcd wxyz')).toBe('abcd [secret]');
+    }
+  });
+
   it('leaves no rest of a secret that holds another', () => {
     expect(redactorOf('abcd', 'abcdef').redact('abcdef')).toBe('[secret]');
   });

@@ -11,6 +11,8 @@ export const shortestRedacted = 4;
 export class Redactor {
   /** Longest first, so that a secret within another does not leave the rest of it behind. */
   #values: readonly string[] = [];
+  /** How often each was registered. */
+  readonly #times = new Map<string, number>();
   #spelled: SpelledSecrets | null = null;
 
   /**
@@ -19,9 +21,22 @@ export class Redactor {
    */
   register(secret: Secret): void {
     const value = secret.reveal();
-    if (value.length < shortestRedacted || this.#values.includes(value)) return;
+    if (value.length < shortestRedacted) return;
+    const times = this.#times.get(value) ?? 0;
+    this.#times.set(value, times + 1);
+    if (times > 0) return;
     this.#values = [...this.#values, value].toSorted((a, b) => b.length - a.length);
     this.#spelled?.add(value);
+  }
+
+  /** Takes one `register` of it back: what nobody else has registered stays in texts again. */
+  forget(secret: Secret): void {
+    const value = secret.reveal();
+    const times = this.#times.get(value) ?? 0;
+    if (times > 1) return void this.#times.set(value, times - 1);
+    this.#times.delete(value);
+    this.#values = this.#values.filter((each) => each !== value);
+    this.#spelled?.drop(value);
   }
 
   get knowsAny(): boolean {

@@ -15,6 +15,10 @@ export class SpelledSecrets {
     this.#secrets = [...this.#secrets, new SpelledSecret(value)].toSorted((a, b) => b.value.length - a.value.length);
   }
 
+  drop(value: string): void {
+    this.#secrets = this.#secrets.filter((secret) => secret.value !== value);
+  }
+
   /** The text with a mark for each secret, and for four characters or more of one that was cut with a `…`. */
   redact(text: string): string {
     let rest = text;

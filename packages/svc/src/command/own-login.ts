@@ -37,7 +37,9 @@ export function loginTokens({ href }: URL, { home, folder, env }: AskingFolder):
   const place = ownLoginPlace(href, home);
   const now = (): number => systemClock.now();
   const login = usableLogin(place, href, { folder, nowMs: now() });
-  return new LoginTokens({ place, login, proxyFor: (url) => proxyFor(url, env), now, onSecret: () => {} });
+  const nobody = (): void => {};
+  const told = { onSecret: nobody, onEnded: nobody };
+  return new LoginTokens({ place, login, proxyFor: (url) => proxyFor(url, env), now, ...told });
 }
 
 /** Lets the manifest of a folder use a login, as a person who names the server there wants. False without a login that holds. */

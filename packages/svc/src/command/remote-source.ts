@@ -11,6 +11,7 @@ import { type ArtifactSource, manifestFile } from '@svc/artifacts/store/installe
 import type { RegistryChoice } from '@svc/artifacts/store/sources/registry-in-use.ts';
 import type { AskingServer } from '@svc/artifacts/store/store-places.ts';
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
+import { shellWord } from '@svc/kit/diagnostics/shell-word.ts';
 import { proxyFor } from '@svc/kit/net/proxy.ts';
 import { version } from '@svc/kit/version.ts';
 import { canonicalJson, type PinnedTool, pinnedTools, pinOf } from '@svc/session/tools/mcp/pinned-tools.ts';
@@ -63,7 +64,7 @@ function silent(url: URL, reason: string): Diagnostic {
   const isAuth = /^answered with status 40[13]\b/.test(reason);
   return new Diagnostic('E-RUN-036', `the MCP server ${url.href} did not list its tools: it ${reason}`, {
     hint: isAuth
-      ? `log in first: svc login ${url.href}; or name the variable of a token with --auth-env NAME, or auth of its entry`
+      ? `log in first: svc login ${shellWord(url.href)}; or name the variable of a token with --auth-env NAME, or auth of its entry`
       : 'the address is the one that the maker of the server prints for clients of the Model Context Protocol',
   });
 }

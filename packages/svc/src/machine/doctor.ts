@@ -75,7 +75,7 @@ interface HostReport {
   readonly no_proxy: string | null;
   /** Where this user is logged in, as `svc login` does it. */
   readonly logins: readonly { readonly server: string; readonly issuer: string; readonly holds: boolean }[];
-  /** What stands in the way of every contained program, as sentences. */
+  /** What stands in the way of every contained program, or of a login, as sentences. */
   readonly problems: readonly string[];
 }
 
@@ -83,6 +83,7 @@ interface HostReport {
 async function reportHost(facts: HostFacts, home: string, env: Environment): Promise<HostReport> {
   const { problems, ...proxies } = proxiesIn(env);
   const { achieved, mechanism, usernsGrant, reason } = await hostContainment(facts);
+  const { logins, faults } = allLogins(home, process.getuid?.());
   return {
     node: process.version,
     home,
@@ -93,12 +94,12 @@ async function reportHost(facts: HostFacts, home: string, env: Environment): Pro
     not_stronger: reason,
     helper: findHelper(facts),
     ...proxies,
-    logins: allLogins(home, process.getuid?.()).map((login) => ({
+    logins: logins.map((login) => ({
       server: login.server,
       issuer: login.issuer,
       holds: !isOver(login, systemClock.now()),
     })),
-    problems: [...neededFiles([], systemFiles, []).problems, ...problems],
+    problems: [...neededFiles([], systemFiles, []).problems, ...problems, ...faults],
   };
 }
 

@@ -139,8 +139,9 @@ async function comeBack(
   const over = new AbortController();
   const leave = (): void => over.abort();
   signal.addEventListener('abort', leave);
+  const isOver = new Promise<void>((resolve) => over.signal.addEventListener('abort', () => resolve(), { once: true }));
   const lines = createInterface({ input: process.stdin, terminal: false });
-  let removePage = (): void => {};
+  const pages: Promise<void>[] = [];
   lines.on('line', (line) => {
     const text = line.trim();
     if (text !== '') {
@@ -148,13 +149,17 @@ async function comeBack(
       if (!isTaken) context.stderr.write(say`that is not the address that the browser lands on\n`);
       return;
     }
-    openBrowser(url.href, context, over.signal).then(
-      (remove) => (removePage = remove),
+    const page = openBrowser(url.href, context, over.signal).then(
+      async (remove) => {
+        await isOver;
+        remove();
+      },
       (error: unknown) => {
         if (!(error instanceof Diagnostic)) throw error;
         context.stderr.write(render([error], context));
       },
     );
+    pages.push(page);
   });
   try {
     const late = after(waitMs, null, { signal: over.signal }).catch(() => null);
@@ -166,7 +171,7 @@ async function comeBack(
     signal.removeEventListener('abort', leave);
     over.abort();
     lines.close();
-    removePage();
+    await Promise.all(pages);
   }
 }
 

@@ -1,14 +1,10 @@
 /** The command `svc logout`: ends a login at an MCP server on the web. */
 
-import { rmSync } from 'node:fs';
 import { Command } from 'commander';
 
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
-import { withGuard } from '@svc/kit/files/file-guard.ts';
-import { ioFault } from '@svc/kit/files/io-fault.ts';
-import { isErrno } from '@svc/kit/diagnostics/system-reason.ts';
 import { proxyFor } from '@svc/kit/net/proxy.ts';
-import { type KeptLogin, readLogin } from '@svc/session/tools/mcp/login/kept-login.ts';
+import { type KeptLogin, removeLogin } from '@svc/session/tools/mcp/login/kept-login.ts';
 import { loginFetch } from '@svc/session/tools/mcp/login/login-fetch.ts';
 import { ledByServer } from '@svc/session/tools/mcp/login/token-answer.ts';
 import type { CommandContext } from '@svc/terminal/screen/command-context.ts';
@@ -32,41 +28,18 @@ export function logoutCommand(context: CommandContext): Command {
     .action(async (what: string, options: LogoutOptions) => {
       const { server } = namedServer(what, options.manifest, context);
       await interruptible(context, async (signal) => {
-        const { login, fault } = await removed(server, context.home);
-        if (login === null && fault === null) {
+        // First of all nobody here uses it any more.
+        const removed = await removeLogin(ownLoginPlace(server.href, context.home));
+        if (removed === null) {
           throw new Diagnostic('E-RUN-241', `there is no login at ${server.href}`, { hint: 'svc doctor lists them' });
         }
+        const { login, fault } = removed;
         const why = login === null ? fault : await revoked(login, context, signal);
         if (options.json === true) context.stdout.write(jsonLine({ server: server.href, revoked: why === null }));
         else context.stderr.write(say`removed the login at ${server.href}\n`);
         if (why !== null) context.stderr.write(say`its tokens were not revoked, and end by themselves: ${why}\n`);
       });
     });
-}
-
-/** First of all nobody here uses it any more. */
-async function removed(
-  server: URL,
-  home: string,
-): Promise<{ readonly login: KeptLogin | null; readonly fault: string | null }> {
-  const place = ownLoginPlace(server.href, home);
-  let login: KeptLogin | null = null;
-  let fault: string | null = null;
-  try {
-    login = readLogin(place);
-    if (login === null) return { login, fault };
-  } catch (error) {
-    if (!(error instanceof Diagnostic)) throw error;
-    fault = error.message;
-  }
-  await withGuard(place.path, async () => {
-    try {
-      rmSync(place.path);
-    } catch (error) {
-      if (!isErrno(error, 'ENOENT')) throw ioFault(error, `cannot remove ${place.path}`);
-    }
-  });
-  return { login, fault };
 }
 
 /** Asks that both tokens end (RFC 7009). Returns why they did not, as a clause. */

@@ -64,6 +64,7 @@ export async function findOffer(server: URL, asking: Asking): Promise<LoginOffer
   if (metadata === undefined) throw refused(at, 'has no metadata of an authorization server');
   if (metadata.code_challenge_methods_supported?.includes('S256') !== true)
     throw refused(at, 'does not announce PKCE with S256, without which others could use the answer');
+  if (!metadata.response_types_supported.includes('code')) throw refused(at, 'gives no codes, which svc asks for');
   redirectTarget(metadata.authorization_endpoint, ledBy);
   const wanted = challenge.get('scope') ?? scopes?.join(' ');
   const isLasting = metadata.scopes_supported?.includes('offline_access') === true;
@@ -77,12 +78,13 @@ async function greeted(server: URL, { proxyFor, signal }: Asking): ReturnType<ty
   const clientInfo = { name: 'svc', version };
   const params = { protocolVersion: '2025-11-25', capabilities: {}, clientInfo };
   try {
-    return await askedBy(connections.send, server, {
+    const answer = await askedBy(connections.send, server, {
       method: 'POST',
       headers: { accept: 'application/json, text/event-stream', 'content-type': 'application/json' },
       body: JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'initialize', params }),
       signal,
     });
+    return proxyFor(server) === null ? answer : { ...answer, address: null };
   } finally {
     connections.close();
   }

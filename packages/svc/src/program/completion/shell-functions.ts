@@ -1,11 +1,7 @@
 /** Writes what the completions for bash and zsh have in common: the table of all commands, and which value the cursor is at. */
 
+import { quotedWord } from '@svc/kit/diagnostics/shell-word.ts';
 import type { TableArgument, TableRow, ValueKind } from './command-table.ts';
-
-/** A text of `svc` as one word of these shells. */
-export function shellWord(text: string): string {
-  return `'${text.replaceAll("'", String.raw`'\''`)}'`;
-}
 
 /**
  * `_svc_table <path>` sets what there is behind a command: `_svc_below`, `_svc_options` (a line each, with a tab before its description), `_svc_valued`
@@ -17,11 +13,11 @@ function tableFunction(rows: readonly TableRow[]): string {
     const valued = options.flatMap(({ names, value }) =>
       value === undefined ? [] : names.map((name) => `${name}=${value.isOptional ? '?' : ''}${spelled(value.kind)}`),
     );
-    return `  ${shellWord(path)})
-    _svc_below=${shellWord(below.join(' '))}
-    _svc_options=${shellWord(lines.join('\n'))}
-    _svc_valued=${shellWord(valued.join(' '))}
-    _svc_arguments=${shellWord(given.map(argumentWord).join(' '))} ;;`;
+    return `  ${quotedWord(path)})
+    _svc_below=${quotedWord(below.join(' '))}
+    _svc_options=${quotedWord(lines.join('\n'))}
+    _svc_valued=${quotedWord(valued.join(' '))}
+    _svc_arguments=${quotedWord(given.map(argumentWord).join(' '))} ;;`;
   });
   return `_svc_table() {\n  case $1 in\n${cases.join('\n')}\n  esac\n}`;
 }
@@ -33,7 +29,7 @@ function aboutFunction(rows: readonly TableRow[]): string {
     .filter(({ below }) => below.length > 0)
     .map(({ path, below }) => {
       const lines = below.map((name) => `${name}\t${aboutOf.get(path === '' ? name : `${path} ${name}`) ?? ''}`);
-      return `  ${shellWord(path)}) _svc_described=${shellWord(lines.join('\n'))} ;;`;
+      return `  ${quotedWord(path)}) _svc_described=${quotedWord(lines.join('\n'))} ;;`;
     });
   return `_svc_about() {\n  case $1 in\n${cases.join('\n')}\n  esac\n}`;
 }

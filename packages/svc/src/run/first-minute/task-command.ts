@@ -7,6 +7,7 @@ import { type Command, InvalidArgumentError } from 'commander';
 import { reachOf } from '@svc/capsule/launch/capsule-reach.ts';
 import type { RunningCapsule } from '@svc/capsule/launch/running-capsule.ts';
 import type { ScopeRequest } from '@svc/capsule/launch/scope-of-launch.ts';
+import { quotedWord } from '@svc/kit/diagnostics/shell-word.ts';
 import { parseDestination } from '@svc/kit/net/network-destination.ts';
 import { version } from '@svc/kit/version.ts';
 import type { CommandContext } from '@svc/terminal/screen/command-context.ts';
@@ -151,7 +152,7 @@ export function taskFlagsAsGiven(flags: TaskFlags): readonly string[] {
     ...(skills === true ? ['--skills'] : []),
     ...(write === true ? ['--write'] : []),
     ...(writeGit === true ? ['--write-git'] : []),
-    ...mcp.flatMap((words) => ['--mcp', words.map(shellWord).join(' ')]),
+    ...mcp.flatMap((words) => ['--mcp', words.map(quotedWord).join(' ')]),
     ...Object.entries(lists).flatMap(([name, given]) => (given === undefined ? [] : [`--${name}`, given.join(',')])),
   ];
 }
@@ -293,11 +294,6 @@ function tokens(text: string): number {
   const count = Number(text);
   if (/^\d{1,9}$/.test(text) && count >= leastContext) return count;
   throw new InvalidArgumentError(`it must be a whole number of at least ${leastContext}`);
-}
-
-/** As `splitWords` reads it again. */
-function shellWord(word: string): string {
-  return `'${word.replaceAll("'", `'\\''`)}'`;
 }
 
 const maxServers = 16;

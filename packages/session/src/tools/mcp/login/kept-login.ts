@@ -1,14 +1,17 @@
 /** Keeps the logins of a user at MCP servers on the web: a file each, which nobody else can read. */
 
-import { readdirSync } from 'node:fs';
+import { unlinkSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 
-import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
+import { Diagnostic, diagnosticOf } from '@svc/kit/diagnostics/diagnostic.ts';
+import { shellWord } from '@svc/kit/diagnostics/shell-word.ts';
 import { makeDirectory } from '@svc/kit/files/make-directories.ts';
+import { withGuard } from '@svc/kit/files/file-guard.ts';
+import { ioFault } from '@svc/kit/files/io-fault.ts';
 import { readOwnFile } from '@svc/kit/files/own-file.ts';
 import { replaceFile } from '@svc/kit/files/replace-file.ts';
 import { realPath } from '@svc/kit/files/resolve-beneath.ts';
-import { unlessErrno } from '@svc/kit/files/unless-refused.ts';
+import { namesIfThere, unlessErrno } from '@svc/kit/files/unless-refused.ts';
 import { type Guarded, isFlag, isListOf, isObjectOf, isText, isWhole, orNull } from '@svc/kit/guards.ts';
 import { sha256Hex } from '@svc/kit/sha256.ts';
 import { parseJson } from '@svc/protocol/json-object.ts';
@@ -73,23 +76,71 @@ export function readLogin({ path, uid }: LoginPlace): KeptLogin | null {
   return login;
 }
 
-/** All that are kept, by their servers; those that cannot be used are left out. */
-export function allLogins(home: string, uid: number | undefined): readonly KeptLogin[] {
-  const names = unlessErrno(['ENOENT', 'ENOTDIR'], () => readdirSync(folderOf(home)), []);
-  return names
-    .filter((name) => /^[0-9a-f]{32}\.json$/.test(name))
-    .flatMap((name) => {
-      const file = readOwnFile(join(folderOf(home), name), { uid, maxBytes });
-      const login = file.kind === 'read' ? parseJson(file.bytes.toString('utf8')) : null;
-      return isLogin(login) ? [login] : [];
-    })
-    .sort((one, other) => (one.server < other.server ? -1 : 1));
+/** All that are kept, by their servers, and why others cannot be used, as sentences. */
+export function allLogins(
+  home: string,
+  uid: number | undefined,
+): { readonly logins: readonly KeptLogin[]; readonly faults: readonly string[] } {
+  const folder = folderOf(home);
+  const logins: KeptLogin[] = [];
+  const faults: string[] = [];
+  const look = (work: () => void): void => {
+    const fault = diagnosticOf(work);
+    if (fault !== null) faults.push(fault.message);
+  };
+  look(() => {
+    for (const name of namesIfThere(folder, `cannot read ${folder}`).filter((each) =>
+      /^[0-9a-f]{32}\.json$/.test(each),
+    ))
+      look(() => {
+        const login = readLogin({ path: join(folder, name), uid });
+        if (login !== null) logins.push(login);
+      });
+  });
+  return { logins: logins.sort((one, other) => (one.server < other.server ? -1 : 1)), faults };
 }
 
-/** It is on the disk once this resolves. */
+/** It is on the disk once this resolves. `E-RUN-240` for one that nobody could read again. */
 export async function writeLogin({ path }: LoginPlace, login: KeptLogin): Promise<void> {
+  const bytes = Buffer.from(`${JSON.stringify(login)}\n`);
+  if (bytes.length > maxBytes) {
+    throw new Diagnostic('E-RUN-240', `the login at ${login.server} would take more than ${maxBytes / 1024} KiB`, {
+      hint: `svc logout ${shellWord(login.server)} forgets which folders use it; then log in again`,
+    });
+  }
   await makeDirectory(dirname(path), 0o700);
-  await replaceFile(path, [Buffer.from(`${JSON.stringify(login)}\n`)], { mode: 0o600 });
+  await replaceFile(path, [bytes], { mode: 0o600 });
+}
+
+interface RemovedLogin {
+  /** As it was at the end; null for a file that could not be used. */
+  readonly login: KeptLogin | null;
+  /** Why it could not; null where it could. */
+  readonly fault: string | null;
+}
+
+/** Takes a login from the disk, with the tokens that it has by then: a session may renew it at the same time. Returns null if there is no login. */
+export async function removeLogin(place: LoginPlace): Promise<RemovedLogin | null> {
+  const read = (): RemovedLogin => {
+    try {
+      return { login: readLogin(place), fault: null };
+    } catch (error) {
+      if (!(error instanceof Diagnostic)) throw error;
+      return { login: null, fault: error.message };
+    }
+  };
+  const isThere = ({ login, fault }: RemovedLogin): boolean => login !== null || fault !== null;
+  // Without its folder there is no guard.
+  if (!isThere(read())) return null;
+  return await withGuard(place.path, async () => {
+    const removed = read();
+    try {
+      unlessErrno(['ENOENT'], () => unlinkSync(place.path), undefined);
+    } catch (error) {
+      throw ioFault(error, `cannot remove ${place.path}`);
+    }
+    return await Promise.resolve(isThere(removed) ? removed : null);
+  });
 }
 
 /** Whether nothing can be had with it any more. */
@@ -117,7 +168,7 @@ export function usableLogin(
 }
 
 function noLogin(message: string, server: string): Diagnostic {
-  return new Diagnostic('E-RUN-241', message, { hint: `run svc login ${server} beside the manifest` });
+  return new Diagnostic('E-RUN-241', message, { hint: `run svc login ${shellWord(server)} beside the manifest` });
 }
 
 function unusable(path: string, what: string, cause?: unknown): Diagnostic {

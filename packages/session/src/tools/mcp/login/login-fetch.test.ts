@@ -62,6 +62,24 @@ describe('a request to an authorization server', () => {
     expect(await ended).toMatchObject({ code: 'E-RUN-240', message: `${origin}/ did not answer in 20 seconds` });
   });
 
+  it('fails with a status that no answer has', async () => {
+    const origin = await listening((_request, response) => void response.writeHead(999).end());
+    await expect(loginFetch({ ledBy: ownServer, proxyFor: null })(origin)).rejects.toMatchObject({
+      code: 'E-RUN-240',
+      message: `${origin}/ answers with status 999`,
+    });
+  });
+
+  it('leaves no connection open whose answer it does not want', async () => {
+    let isClosed = Promise.resolve();
+    const origin = await listening((request, response) => {
+      isClosed = new Promise((resolve) => request.socket.once('close', () => resolve()));
+      response.writeHead(302, { location: 'https://other.example/' }).write('it goes on');
+    });
+    await expect(loginFetch({ ledBy: ownServer, proxyFor: null })(origin)).rejects.toMatchObject({ code: 'E-RUN-240' });
+    await isClosed;
+  });
+
   it('ends when nobody waits for it any more', async () => {
     const origin = await listening(() => {});
     const leaving = new AbortController();

@@ -1,6 +1,6 @@
 /** Asks authorization servers: what stands for `fetch` in the library of the protocol, with a bound for all that they may do. */
 
-import type { ClientRequest, RequestOptions } from 'node:http';
+import type { ClientRequest, IncomingMessage, RequestOptions } from 'node:http';
 
 import type { FetchLike } from '@modelcontextprotocol/client';
 import { responseOf, startRequest } from '@svc/kit/net/connections.ts';
@@ -45,7 +45,7 @@ export function loginFetch({ ledBy, proxyFor, signal }: LoginFetch): FetchLike {
   };
 }
 
-/** An answer, and the address that gave it; null where a proxy connected. */
+/** An answer, and the address that the connection leads to: behind a proxy, that of the proxy. */
 export interface AskedAnswer {
   readonly response: Response;
   readonly address: string | null;
@@ -62,6 +62,7 @@ export async function askedBy(
   const leave = (): void => limit.abort();
   signal?.addEventListener('abort', leave);
   if (signal?.aborted === true) leave();
+  let answer: IncomingMessage | undefined;
   const text = typeof body === 'string' || body instanceof URLSearchParams ? body.toString() : '';
   try {
     const asking = send(url, {
@@ -77,13 +78,13 @@ export async function askedBy(
     });
     const arriving = responseOf(asking);
     asking.end(text);
-    const answer = await arriving;
+    answer = await arriving;
     const { statusCode: status = 0, headers: given, socket } = answer;
+    if (status < 200 || status > 599) throw refused(url, `answers with status ${status}`);
     const { location } = given;
     const isAway = status >= 300 && status < 400 && location !== undefined && !isWithin(location, url);
     if (isAway) throw refused(url, redirectWords(location, url));
     const bytes = await readUpTo(answer, maxAnswerBytes);
-    answer.destroy();
     if (bytes === undefined) throw refused(url, `answers with more than ${maxAnswerBytes / 1024} KiB`);
     const shown = Object.entries(given).flatMap(([name, value]) => (typeof value === 'string' ? [[name, value]] : []));
     const response = new Response(empty.has(status) ? null : bytes, { status, headers: shown as [string, string][] });
@@ -95,6 +96,7 @@ export async function askedBy(
     if (!isNetworkError(error)) throw error;
     throw refused(url, `could not be asked: ${networkReason(error)}`);
   } finally {
+    answer?.destroy();
     clearTimeout(timer);
     signal?.removeEventListener('abort', leave);
   }

@@ -4,12 +4,22 @@ import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
 
 import { AuthorizationServer } from '../../../../../../test/support/authorization-server.ts';
+import { withGuard } from '@svc/kit/files/file-guard.ts';
 import { RemoteMcpServer } from '../../../../../../test/support/remote-server.ts';
 import { passed } from '../../../../test/tools/played-server.ts';
 import { clientOf } from '../../../../test/tools/remote-client.ts';
 import { remoteServer } from '../remote-server.ts';
 import type { ToolServer } from '../tool-server.ts';
-import { allLogins, isOver, type KeptLogin, type LoginPlace, loginPlace, readLogin, writeLogin } from './kept-login.ts';
+import {
+  allLogins,
+  isOver,
+  type KeptLogin,
+  type LoginPlace,
+  loginPlace,
+  readLogin,
+  removeLogin,
+  writeLogin,
+} from './kept-login.ts';
 import { LoginTokens } from './login-tokens.ts';
 
 interface Known {
@@ -62,6 +72,7 @@ async function started(): Promise<Known> {
         proxyFor: null,
         now: () => known.now,
         onSecret: (secret) => void secrets.push(secret.reveal()),
+        onEnded: (secret) => void secrets.splice(secrets.indexOf(secret.reveal()), 1),
       }),
   };
   return known;
@@ -140,14 +151,70 @@ describe('the tokens of a login', () => {
     expect(known.issuer.refreshes).toBe(0);
   });
 
+  it('count as secrets for as long as they may open something, and no longer', async () => {
+    const known = await started();
+    const tokens = known.tokens();
+    for (let times = 0; times < 100; times += 1) await tokens.renew(await tokens.current());
+    expect(known.issuer.refreshes).toBe(100);
+    expect(known.secrets).toHaveLength(50);
+    expect(new Set(known.secrets).size).toBe(50);
+    expect(known.secrets.slice(-2)).toEqual([
+      await tokens.current(),
+      readLogin(known.place)?.tokens.refresh_token ?? 'none',
+    ]);
+  });
+
+  it('go with those that a session got while they were removed', async () => {
+    const known = await started();
+    const tokens = known.tokens();
+    const kept = readLogin(known.place);
+    if (kept === null) throw new Error('a login is kept');
+    const removing = await withGuard(known.place.path, async () => {
+      const begun = removeLogin(known.place);
+      await writeLogin(known.place, { ...kept, tokens: { ...kept.tokens, refresh_token: 'renewed' } });
+      return { begun };
+    });
+    expect((await removing.begun)?.login?.tokens.refresh_token).toBe('renewed');
+    expect([readLogin(known.place), await removeLogin(known.place)]).toEqual([null, null]);
+    await expect(tokens.renew('old')).rejects.toThrow('it was removed');
+  });
+
+  it('stay as they are where nobody could read the new ones again', async () => {
+    const known = await started();
+    const kept = readLogin(known.place);
+    if (kept === null) throw new Error('a login is kept');
+    const crowded = { ...kept, used_by: Array.from({ length: 4000 }, () => 'a'.repeat(64)) };
+    await expect(writeLogin(known.place, crowded)).rejects.toMatchObject({
+      code: 'E-RUN-240',
+      message: `the login at ${known.remote.url} would take more than 256 KiB`,
+    });
+    expect(readLogin(known.place)).toEqual(kept);
+  });
+
+  it('fail by the name of what is missing in an answer', async () => {
+    const known = await started();
+    known.issuer.rules.instead = (_request, response, path) => {
+      if (path === '/token') response.writeHead(200, { 'content-type': 'application/json' }).end('{}');
+      return path === '/token';
+    };
+    await expect(known.tokens().renew('old')).rejects.toThrow('gives no token: access_token is missing');
+  });
+
+  it('name the next step as a shell reads it, whatever a server asks for', async () => {
+    const known = await started();
+    const tokens = known.tokens();
+    expect(tokens.more('read write')).toBe(`svc login ${known.remote.url} --scope 'read write' may help`);
+    expect(tokens.more("$(id)'`id`")).toBe(`svc login ${known.remote.url} --scope '$(id)'\\''\`id\`' may help`);
+  });
+
   it('leave beside the login nothing that a process wrote half', async () => {
     const known = await started();
     await known.tokens().renew('old');
     const folder = join(known.place.path, '..');
     expect(readdirSync(folder)).toHaveLength(1);
     writeFileSync(join(folder, `${'0'.repeat(32)}.json`), '{', { mode: 0o600 });
-    expect(allLogins(join(folder, '..', '..'), known.place.uid).map(({ server }) => server)).toEqual([
-      known.remote.url,
-    ]);
+    const { logins, faults } = allLogins(join(folder, '..', '..'), known.place.uid);
+    expect(logins.map(({ server }) => server)).toEqual([known.remote.url]);
+    expect(faults).toEqual([`${join(folder, `${'0'.repeat(32)}.json`)} holds no login`]);
   });
 });

@@ -1,8 +1,10 @@
 /** Gives a server on the web the access tokens of a login, and has them renewed: once, however many calls and processes want it. */
 
+import { checkerWords } from '@svc/kit/diagnostics/checker-words.ts';
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import { printable, shortened } from '@svc/kit/diagnostics/printable.ts';
 import { Secret } from '@svc/kit/diagnostics/secret.ts';
+import { shellWord } from '@svc/kit/diagnostics/shell-word.ts';
 import { withGuard } from '@svc/kit/files/file-guard.ts';
 import type { ProxyFor } from '@svc/kit/net/proxy.ts';
 import { NoToken, type ServerTokens } from '../server-requests.ts';
@@ -17,6 +19,8 @@ export interface LoginTokensSettings {
   readonly now: () => number;
   /** Called with each secret before it is used, so that no record holds it. */
   readonly onSecret: (secret: Secret) => void;
+  /** Called with one of them that was replaced long ago, and opens nothing any more. */
+  readonly onEnded: (secret: Secret) => void;
 }
 
 /** The login is read again, under its guard, before it is renewed: another process may have done it. */
@@ -24,6 +28,8 @@ export class LoginTokens implements ServerTokens {
   readonly #settings: LoginTokensSettings;
   #login: KeptLogin;
   #renewing: Promise<void> | null = null;
+  /** The secrets of which records are kept free, the oldest first. */
+  readonly #told = new Set<string>();
 
   constructor(settings: LoginTokensSettings) {
     this.#settings = settings;
@@ -46,7 +52,8 @@ export class LoginTokens implements ServerTokens {
   }
 
   more(scope: string | null): string {
-    return `svc login ${this.#login.server}${scope === null ? '' : ` --scope "${scope}"`} may help`;
+    const asked = scope === null ? '' : ` --scope ${shellWord(scope)}`;
+    return `svc login ${shellWord(this.#login.server)}${asked} may help`;
   }
 
   async #renew(refused: string): Promise<void> {
@@ -91,7 +98,7 @@ export class LoginTokens implements ServerTokens {
     } catch (error) {
       if (error instanceof Diagnostic) throw error;
       if (!(error instanceof Error)) throw error;
-      const said = printable(shortened(error.message, maxShown));
+      const said = printable(shortened(checkerWords(error.message) ?? error.message, maxShown));
       if (error instanceof OAuthError && ending.has(error.code)) {
         await writeLogin(place, ended(kept));
         throw this.#over(`${new URL(kept.issuer).host} refuses to renew it (${printable(error.code)}: ${said})`);
@@ -103,14 +110,30 @@ export class LoginTokens implements ServerTokens {
   #tell(): void {
     const { access_token: access, refresh_token: refresh } = this.#login.tokens;
     const { client_secret: secret } = this.#login.client;
-    for (const each of [access, refresh, secret]) if (each !== null) this.#settings.onSecret(new Secret(each));
+    const now = [access, refresh, secret].filter((each) => each !== null);
+    const { onSecret, onEnded } = this.#settings;
+    for (const each of now) {
+      if (!this.#told.has(each)) onSecret(new Secret(each));
+      // Behind all others again.
+      this.#told.delete(each);
+      this.#told.add(each);
+    }
+    for (const each of this.#told) {
+      if (this.#told.size <= mostTold) break;
+      this.#told.delete(each);
+      onEnded(new Secret(each));
+    }
   }
 
   #over(why: string): Error {
-    return new NoToken(`was not asked, since its login is over: ${why}; run svc login ${this.#login.server}`);
+    return new NoToken(
+      `was not asked, since its login is over: ${why}; run svc login ${shellWord(this.#login.server)}`,
+    );
   }
 }
 
 const maxShown = 300;
+/** A capsule may stay up for months, and each secret costs memory, and time with every text. */
+const mostTold = 50;
 /** Errors after which no request with the same refresh token will do (RFC 6749 §5.2). */
 const ending: ReadonlySet<string> = new Set(['invalid_grant', 'invalid_client', 'unauthorized_client']);
