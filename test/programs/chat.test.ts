@@ -494,6 +494,25 @@ describe.skipIf(skipped)('svc chat (skipped without python3)', () => {
     expect(runningIn(workspace)).toEqual([]);
   });
 
+  it('takes the first line behind a call for its answer where whole lines are read', async () => {
+    const workspace = capsule({
+      manifest: [
+        'capabilities: { shell: { allow: [sh] }, containment: scoped }',
+        'approvals: { answer: [terminal], rules: [ask: { command: [echo, "**"] }] }',
+        '',
+      ].join('\n'),
+      script: script(runs('echo open'), says('Done.')),
+    });
+    const chat = terminal(workspace, ['chat', '--plain'], { env: { SVC_CONTAINMENT_CEILING: 'sealed' }, columns: 120 });
+    await chat.shows(/^Ctrl\+D leaves/);
+    chat.type('work\n');
+    await chat.shows(/^run it\? y once, s in this session, a in every session, n no >/);
+    // What is typed sooner answers nothing.
+    await pause(400);
+    chat.type('y\n');
+    expect(await chat.shows(/^- done in /)).toContain('allowed');
+  });
+
   it('talks about the current folder where no manifest is, when svc is called alone', async () => {
     const minute = new FirstMinute({ ceiling: 'advisory' });
     cleanups.push(async () => await minute.dispose());

@@ -116,6 +116,12 @@ export class ChatInput {
       this.#lines = createInterface({ input: stdin, terminal: false });
       this.#lines.on('line', (line) => this.#submit(line, view.question));
       this.#lines.on('close', () => this.#leave());
+      view.onCall = (asked) => {
+        if (!this.#mayDecide) return;
+        // From now on a line is an answer.
+        this.#prompt.set('');
+        this.#parts.chat.say(say`${approvalPrompt(asked)}\n`);
+      };
     }
     for (const signal of endings) process.on(signal, this.#onSignal);
   }

@@ -1,5 +1,6 @@
 /** Shows the work of a session on a terminal while it happens. */
 
+import type { AskedApproval } from '@svc/protocol/approval.ts';
 import type { Question, QuestionName } from '@svc/protocol/question.ts';
 import pc from 'picocolors';
 
@@ -70,6 +71,8 @@ export class SessionView {
   readonly #answered = new Set<string>();
   /** Tasks that are a command which a person typed, by the `!` before it. */
   readonly #typed = new Set<string>();
+  /** Hears of a call that waits for approval, once it is shown. */
+  onCall: (asked: AskedApproval) => void = () => {};
   #isRetryTold = false;
   #timer: NodeJS.Timeout | undefined;
   #saidMs = 0;
@@ -211,7 +214,10 @@ export class SessionView {
       case 'retry':
         return this.#retry(event);
       case 'question':
-        if (event.approval !== undefined) return this.#own(approvalRows(event.approval), 'yellow');
+        if (event.approval !== undefined) {
+          this.#own(approvalRows(event.approval), 'yellow');
+          return this.onCall(event.approval);
+        }
         this.#own(
           say`? ${this.#status.hasQuestionOfOther ? `${event.taskId.slice(-8)} asks:` : 'asked for:'}`,
           'yellow',
