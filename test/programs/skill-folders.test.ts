@@ -352,6 +352,7 @@ fs.readFileSync = (path, ...rest) => {
 
   it('gets an entry by svc add, under a name that fits', async () => {
     const workspace = capsule({ files: { ...taskFile, ...forms } });
+    expect((await svc(workspace, ['info', './skills/forms'])).stdout).toContain('artifact     fill-forms@0.0.0\n');
     const { code, stderr } = await svc(workspace, ['add', './skills/forms']);
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
     expect(readFileSync(join(workspace.folder, 'svc.yaml'), 'utf8')).toContain(

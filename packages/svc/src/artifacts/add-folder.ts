@@ -46,8 +46,8 @@ function manifestOf(folder: string): FoundEntry {
   });
 }
 
-/** A standard skill under the name that its file has, or else its folder, made to fit. */
-function skillOf(folder: string): FoundEntry {
+/** A standard skill under the name that its file has, or else its folder, made to fit. `E-ART-008` where nothing of them fits. */
+export function skillOf(folder: string): FoundEntry {
   const file = join(folder, standardSkillFile);
   const reading = readSmallText(file);
   if (reading.kind === 'unreadable') throw new DiagnosticList([unreadableFile(file, reading)]);

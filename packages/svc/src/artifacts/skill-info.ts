@@ -1,14 +1,14 @@
 /** Shows a standard skill folder: what its list allows, its files, and the programs that its scripts need. */
 
-import { basename, resolve } from 'node:path';
+import { resolve } from 'node:path';
 
-import { fittedName } from '@svc/artifacts/manifest/names.ts';
 import { readSkillFolder } from '@svc/artifacts/store/read-skill-folder.ts';
 import { isSkillFolder } from '@svc/artifacts/store/skill-folder.ts';
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import { quoted } from '@svc/kit/diagnostics/printable.ts';
 import type { CommandContext } from '@svc/terminal/screen/command-context.ts';
 import { jsonLine, say } from '@svc/terminal/screen/shown.ts';
+import { skillOf } from './add-folder.ts';
 
 /** Rows name this many files. */
 const mostFiles = 20;
@@ -25,8 +25,7 @@ export async function showSkill(
       hint: 'name a skill by its folder, and any other artifact by <name>@<version>',
     });
   }
-  const ref = { name: fittedName(basename(folder)) ?? 'skill', version: '0.0.0' };
-  const { manifest, sha256, skill } = await readSkillFolder(folder, ref);
+  const { manifest, sha256, skill } = await readSkillFolder(folder, skillOf(folder));
   const { name, version, description } = manifest;
   const {
     allowed = null,
