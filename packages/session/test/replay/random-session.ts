@@ -22,6 +22,8 @@ import { JournalLines } from '../../src/replay/journal-lines.ts';
 import { readRecording } from '../../src/replay/recorded-history.ts';
 import { type ReplayEnd, Replayer } from '../../src/replay/replayer.ts';
 import { replayInputs } from '../../src/replay/replay-inputs.ts';
+// The program loads late code within a turn of the event loop: nothing comes in between.
+import '../../src/loop/task-runner.ts';
 import { nothingRan } from '../../src/tools/plan/capsule-step.ts';
 import { createSubmitPlanTool } from '../../src/tools/plan/submit-plan-tool.ts';
 import type { Tool } from '../../src/tools/tool.ts';
