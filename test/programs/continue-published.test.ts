@@ -113,7 +113,7 @@ describe('svc --continue in a folder where a published capsule ran', () => {
     ['a name that is a path', { name: '../../demo', version: '1.2.3', sha256: 'a'.repeat(64) }, 'E-RUN-200'],
     ['a version that is an option', { name: 'demo', version: '--workdir', sha256: 'a'.repeat(64) }, 'E-RUN-200'],
     ['a version that may be any', { name: 'demo', version: 'latest', sha256: 'a'.repeat(64) }, 'E-RUN-200'],
-    ['a hash that is none', { name: 'demo', version: '1.2.3', sha256: '../x' }, 'E-RUN-073'],
+    ['a text in place of a hash', { name: 'demo', version: '1.2.3', sha256: '../x' }, 'E-RUN-073'],
     ['a hash of other bytes', { name: 'demo', version: '1.2.3', sha256: 'a'.repeat(64) }, 'E-RUN-203'],
     ['no hash, as before', { name: 'demo', version: '1.2.3' }, 'E-RUN-200'],
   ])(

@@ -391,7 +391,7 @@ describe('svc login refuses', () => {
       'gives no codes',
     ],
     [
-      'one whose answers have a status that is none',
+      'one whose answers have a status beyond 599',
       instead(wellKnown, (response) => void response.writeHead(999).end()),
       'answers with status 999',
     ],
