@@ -11,6 +11,16 @@ export type ArtifactPlace =
 
 const remotePrefix = 'mcp+';
 
+/** Whether a text that a person gives is the address of an MCP server on the web, as a `from` has it or as people paste it. */
+export function isRemoteAddress(text: string): boolean {
+  return /^(?:mcp\+)?https?:/.test(text);
+}
+
+/** Such an address as people paste it. */
+export function pastedAddress(text: string): string {
+  return text.startsWith(remotePrefix) ? text.slice(remotePrefix.length) : text;
+}
+
 /** The address of the MCP server on the web that a `from` names; null for any other. */
 export function remoteServerOf(from: string | undefined): URL | null {
   const url = from?.startsWith(remotePrefix) === true ? from.slice(remotePrefix.length) : null;

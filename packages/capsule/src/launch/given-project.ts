@@ -6,6 +6,7 @@ import { basename, dirname, join } from 'node:path';
 import type { ScopeObject } from '@svc/artifacts/grants/scope-object.ts';
 import type { Preopen } from '@svc/components/component.ts';
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
+import { firstNames } from '@svc/kit/diagnostics/printable.ts';
 import { HeldDirectory } from '@svc/kit/files/held-directory.ts';
 import { ioFault } from '@svc/kit/files/io-fault.ts';
 import { isMaskedInWorkdir, stateName } from '@svc/kit/files/masked-names.ts';
@@ -144,7 +145,7 @@ const maxNames = 5;
 
 function asideWarnings({ moved, left, unseen }: PutAside): readonly Diagnostic[] {
   const notMoved = [
-    ...(left.length === 0 ? [] : [`${listed(left)} cannot be renamed`]),
+    ...(left.length === 0 ? [] : [`${firstNames(left, maxNames)} cannot be renamed`]),
     ...(unseen === null ? [] : [unseen]),
   ];
   return [
@@ -153,7 +154,10 @@ function asideWarnings({ moved, left, unseen }: PutAside): readonly Diagnostic[]
       : [
           new Diagnostic(
             'W-RUN-183',
-            `the task made repositories in which git would obey it, so they were renamed: ${listed(moved.map(({ from, to }) => `${from} to ${to}`))}`,
+            `the task made repositories in which git would obey it, so they were renamed: ${firstNames(
+              moved.map(({ from, to }) => `${from} to ${to}`),
+              maxNames,
+            )}`,
             {
               hint: 'look at config and hooks in each; rename it back, and HEAD.made-by-task in it to HEAD, to use it',
             },
@@ -171,11 +175,6 @@ function asideWarnings({ moved, left, unseen }: PutAside): readonly Diagnostic[]
           ),
         ]),
   ];
-}
-
-function listed(names: readonly string[]): string {
-  const rest = names.length - maxNames;
-  return `${names.slice(0, maxNames).join(', ')}${rest > 0 ? ` and ${rest} more` : ''}`;
 }
 
 function link(path: string, place: string): void {

@@ -193,9 +193,12 @@ async function ready(open: OpenSessionRequest, parts: StagedParts): Promise<Omit
   const { record } = recorded;
   journal.follow(recorded.activity);
   grantUsage.follow(recorded.activity);
-  recorded.activity.subscribe(({ kind }) => {
-    if (kind === 'task-settled') parts.later?.taskEnded();
-  });
+  const { later, onClose } = parts;
+  if (later !== null) {
+    recorded.activity.subscribe(({ kind }) => {
+      if (kind === 'task-settled') later.taskEnded();
+    });
+  }
   const { onActivity } = open.request;
   if (onActivity !== null) recorded.activity.subscribe(onActivity);
   /** Notes what comes to the session by itself and only has a line of the trace. */
@@ -205,7 +208,6 @@ async function ready(open: OpenSessionRequest, parts: StagedParts): Promise<Omit
   };
   const spend = new SpendMeter(launch.loaded.manifest.inference.max_session_tokens ?? null);
   const hooks = staged.hooks.length === 0 ? noHooks : await hooksOf(open, { ...parts, spend });
-  const { later, onClose } = parts;
   const isWatched = (): boolean => session.events.isWatched;
   const directory = directories.session;
   const approvals = await approvalsOf(open, { recorder, directory, later, onClose, isWatched });

@@ -4,6 +4,7 @@ import type { InstalledArtifact } from '@svc/artifacts/store/installed-artifact.
 import { sha256Hex } from '@svc/kit/sha256.ts';
 import { systemClock } from '@svc/kit/system-clock.ts';
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
+import { firstNames } from '@svc/kit/diagnostics/printable.ts';
 import type { LogBudget } from '@svc/kit/log-budget.ts';
 import { version } from '@svc/kit/version.ts';
 import { checkListed, type ListedTools, KeptLists } from '@svc/session/tools/mcp/listed-tools.ts';
@@ -127,8 +128,7 @@ function silent(name: string, reason: string): Diagnostic {
 }
 
 function notListed(name: string, { names, hint }: NonNullable<ListedTools['unmatched']>): Diagnostic {
-  const rest = names.length - maxSentences;
-  const message = `the server of ${name} lists no tool ${names.slice(0, maxSentences).join(', ')}${rest > 0 ? ` and ${rest} more` : ''}, which artifacts[].tools chooses`;
+  const message = `the server of ${name} lists no tool ${firstNames(names, maxSentences)}, which artifacts[].tools chooses`;
   return new Diagnostic('W-RUN-006', message, { hint });
 }
 

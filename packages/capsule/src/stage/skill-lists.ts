@@ -1,6 +1,7 @@
 /** Finds what the lists of the skills of a capsule allow: `allowed-tools` of `SKILL.md`, or what the operator says in its place. */
 
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
+import { firstNames } from '@svc/kit/diagnostics/printable.ts';
 import { allowedTools, type Permit, shownPermits } from '@svc/session/tools/skills/allowed-tools.ts';
 import type { FolderArtifact } from '../launch/skill-folders.ts';
 
@@ -59,8 +60,7 @@ function withPermits<Named extends Listed>(tool: Named, permits: readonly Permit
 const mostNamed = 10;
 
 function partlyAllowed(name: string, permits: readonly Permit[], unknown: readonly string[]): Diagnostic {
-  const rest = unknown.length - mostNamed;
-  const words = `${unknown.slice(0, mostNamed).join(', ')}${rest > 0 ? ` and ${rest} more` : ''}`;
+  const words = firstNames(unknown, mostNamed);
   const [message, hint] =
     permits.length === 0
       ? [

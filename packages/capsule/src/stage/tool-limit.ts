@@ -1,6 +1,7 @@
 /** Keeps the tools of a session to the number that providers take. */
 
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
+import { firstNames } from '@svc/kit/diagnostics/printable.ts';
 import type { Tool, ToolKind } from '@svc/session/tools/tool.ts';
 
 /** Chat Completions takes no request with more; no model chooses well among as many. */
@@ -28,9 +29,7 @@ export function limitedTools(all: readonly Tool[]): LimitedTools {
     const count = tools.filter((tool) => kept.has(tool)).length;
     return `${name} ${count === tools.length ? count : `${count} of ${tools.length}`}`;
   });
-  const rest = left.length - maxNames;
-  const leftOut = `${left.slice(0, maxNames).join(', ')}${rest > 0 ? ` and ${rest} more` : ''}`;
-  const message = `${all.length} tools are more than the ${maxTools} that providers take: ${numbers.join(', ')}; left out: ${leftOut}`;
+  const message = `${all.length} tools are more than the ${maxTools} that providers take: ${numbers.join(', ')}; left out: ${firstNames(left, maxNames)}`;
   const hint = 'choose the tools of a server with artifacts[].tools';
   return { tools: all.filter((tool) => kept.has(tool)), warning: new Diagnostic('W-RUN-006', message, { hint }) };
 }

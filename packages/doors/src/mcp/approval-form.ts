@@ -4,7 +4,7 @@ import type { ElicitRequestFormParams } from '@modelcontextprotocol/server';
 
 import type { AskedApproval } from '@svc/protocol/approval.ts';
 import type { Question } from '@svc/protocol/question.ts';
-import { askerOf, firstEffectRows } from '@svc/session/approvals/asked-effect.ts';
+import { askedRows } from '@svc/session/approvals/asked-effect.ts';
 import { mayApprove } from '../callers/principal.ts';
 import type { Caller } from './caller.ts';
 
@@ -30,10 +30,9 @@ export function formedApproval({ approval }: Question, { core, principal }: Call
 
 /** The call first, in rows of printable ASCII; nothing is chosen beforehand. */
 export function approvalForm(asked: AskedApproval): ElicitRequestFormParams {
-  const rows = [askerOf(asked), ...firstEffectRows(asked).map((row) => `  ${row}`)];
   return {
     mode: 'form',
-    message: [...rows, `svc approve ${asked.id} answers it too`].join('\n'),
+    message: [...askedRows(asked), `svc approve ${asked.id} answers it too`].join('\n'),
     requestedSchema: {
       type: 'object',
       properties: {

@@ -16,6 +16,12 @@ export function shortened(text: string, most: number): string {
   return `${text.slice(0, isSplit ? most - 1 : most)}…`;
 }
 
+/** The first names, and how many more there are. */
+export function firstNames(names: readonly string[], most: number): string {
+  const rest = names.length - most;
+  return `${names.slice(0, most).join(', ')}${rest > 0 ? ` and ${rest} more` : ''}`;
+}
+
 /** A value as a message repeats it: in quotes, printable, cut at 60 characters, without the user and the password of an address. */
 export function quoted(value: string): string {
   const text = value.replaceAll(/:\/\/[^/\s]*@/g, '://…@');

@@ -109,6 +109,11 @@ export function firstEffectRows({ id, effect }: Pick<AskedApproval, 'id' | 'effe
   return left > 0 ? [...rows.slice(0, maxRows), `... ${left} more; svc approve ${id} --json has all`] : rows;
 }
 
+/** Who asks for what, and those rows below it. */
+export function askedRows(asked: Pick<AskedApproval, 'id' | 'effect' | 'capsule' | 'rule'>): readonly string[] {
+  return [askerOf(asked), ...firstEffectRows(asked).map((row) => `  ${row}`)];
+}
+
 function cut(text: string): string {
   return text.length <= maxPrompt
     ? text

@@ -17,7 +17,7 @@ import type { LiveRows } from '@svc/terminal/screen/live-screen.ts';
 import { cutToWidth } from '@svc/terminal/screen/terminal-kind.ts';
 import { inertLine } from '@svc/terminal/screen/inert-text.ts';
 import { say } from '@svc/terminal/screen/shown.ts';
-import { approvalAnswer, approvalPrompt } from '../shown/approval-rows.ts';
+import { approvalAnswer, approvalPrompt, readingMs } from '../shown/approval-rows.ts';
 import { inputRows } from '../shown/input-rows.ts';
 import type { SessionView } from '../shown/session-view.ts';
 import { completeLine } from './complete-line.ts';
@@ -27,8 +27,6 @@ import { type CommandScope, runSlashCommand } from './slash-commands.ts';
 
 const maxInputRows = 5;
 const maxCommand = 400;
-/** What is typed sooner after a call was shown answers nothing. */
-const readingMs = 300;
 /** Ctrl+C twice, or Esc twice, within this time. */
 const twiceMs = 1000;
 /** A connection whose answers take longer gets fewer frames. */

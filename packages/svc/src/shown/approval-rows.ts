@@ -1,17 +1,18 @@
 /** Shows a call that waits for approval, so that nothing in it can pass for something else. */
 
 import type { ApprovalAnswer, AskedApproval } from '@svc/protocol/approval.ts';
-import { askerOf, effectRows, firstEffectRows } from '@svc/session/approvals/asked-effect.ts';
+import { askedRows, effectRows } from '@svc/session/approvals/asked-effect.ts';
 import { joined, say, type Shown } from '@svc/terminal/screen/shown.ts';
 
 const maxTitle = 400;
+/** Nobody reads a call in less: what is typed until then was meant for something else. */
+export const readingMs = 300;
 
 /** What would happen first, the question last. All of it is printable ASCII, as JSON. */
 export function approvalRows(asked: AskedApproval): Shown {
   const { id, effect } = asked;
-  const rows = [askerOf(asked), ...firstEffectRows(asked).map((row) => `  ${row}`)];
   const elsewhere = effect['kind'] === 'grant' ? [] : [`  svc approve ${id} answers it too`];
-  const [first = '', ...others] = [...rows, ...elsewhere];
+  const [first = '', ...others] = [...askedRows(asked), ...elsewhere];
   return joined([say`? ${first}`, ...others.flatMap((row) => [say`\n`, say`${row}`])]);
 }
 

@@ -15,7 +15,7 @@ import { usesColor } from '@svc/terminal/screen/render-failure.ts';
 import { say, type Shown } from '@svc/terminal/screen/shown.ts';
 import type { LiveRows } from '@svc/terminal/screen/live-screen.ts';
 import type { AskedApproval } from '@svc/protocol/approval.ts';
-import { approvalAnswer, approvalPrompt } from './approval-rows.ts';
+import { approvalAnswer, approvalPrompt, readingMs } from './approval-rows.ts';
 import { eventsOf } from './activity-events.ts';
 import { logsCommandOf } from './cut-output.ts';
 import { inputRows } from './input-rows.ts';
@@ -23,8 +23,6 @@ import type { SessionEvent, ShownResult } from './session-event.ts';
 import { SessionView } from './session-view.ts';
 
 const maxInputRows = 5;
-/** Nobody reads a call in less: what was typed until then was meant for something else. */
-const readingMs = 300;
 /** What shows that the text before it was not the answer. */
 const goesOn: ReadonlySet<SessionEvent['kind']> = new Set([
   'said',

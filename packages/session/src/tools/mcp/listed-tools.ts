@@ -8,7 +8,7 @@ import * as z from 'zod/mini';
 import { matchesText } from '@svc/artifacts/manifest/name-pattern.ts';
 import type { Clock } from '@svc/kit/clock.ts';
 import { closestName } from '@svc/kit/diagnostics/closest-name.ts';
-import { printable, quoted, shortened } from '@svc/kit/diagnostics/printable.ts';
+import { firstNames, printable, quoted, shortened } from '@svc/kit/diagnostics/printable.ts';
 import { errorCode } from '@svc/kit/diagnostics/system-reason.ts';
 import { replaceFile } from '@svc/kit/files/replace-file.ts';
 import { isJsonObject, type JsonObject } from '@svc/protocol/json-object.ts';
@@ -96,13 +96,9 @@ function unmatchedOf(chosen: readonly string[], listed: readonly unknown[]): Pic
     const near = closestName(name, fit);
     return near === undefined ? [] : [names.length === 1 ? near : `${near} for ${name}`];
   });
-  const hint = meant.length > 0 ? `did you mean ${shortList(meant)}?` : `it lists ${shortList(fit)}`;
+  const hint =
+    meant.length > 0 ? `did you mean ${firstNames(meant, maxNames)}?` : `it lists ${firstNames(fit, maxNames)}`;
   return { unmatched: { names, hint: fit.length === 0 ? 'it lists none' : hint } };
-}
-
-function shortList(names: readonly string[]): string {
-  const rest = names.length - maxNames;
-  return `${names.slice(0, maxNames).join(', ')}${rest > 0 ? ` and ${rest} more` : ''}`;
 }
 
 class ListCheck {
@@ -186,7 +182,7 @@ export function changeOf(offered: ListedTools, live: ListedTools): string | null
 
 function part(what: string, names: readonly string[]): string | null {
   if (names.length === 0) return null;
-  return `${what}: ${shortList(names)}`;
+  return `${what}: ${firstNames(names, maxNames)}`;
 }
 
 const invisible = /[^\P{C}\n\t]/gu;

@@ -1,5 +1,6 @@
 /** Compares the tools that a server lists now with those that a person accepted. */
 
+import { firstNames } from '@svc/kit/diagnostics/printable.ts';
 import { isJsonObject, type JsonObject } from '@svc/protocol/json-object.ts';
 import { sha256Hex } from '@svc/kit/sha256.ts';
 
@@ -83,9 +84,8 @@ export function pinChange(accepted: readonly PinnedTool[], now: readonly PinnedT
 /** Names of a server are its text: only those that are names of the protocol are shown. */
 function named(what: string, names: readonly string[]): string | null {
   if (names.length === 0) return null;
-  const shown = names
-    .slice(0, maxNames)
-    .map((name) => (/^[A-Za-z0-9_.-]{1,128}$/.test(name) ? name : 'a name that is not one of the protocol'));
-  const rest = names.length - shown.length;
-  return `${what}: ${shown.join(', ')}${rest > 0 ? ` and ${rest} more` : ''}`;
+  const shown = names.map((name) =>
+    /^[A-Za-z0-9_.-]{1,128}$/.test(name) ? name : 'a name that is not one of the protocol',
+  );
+  return `${what}: ${firstNames(shown, maxNames)}`;
 }

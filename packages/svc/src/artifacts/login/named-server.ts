@@ -1,6 +1,6 @@
 /** Finds the MCP server on the web that a person names, and the folder whose manifest lists it. */
 
-import { remoteServerOf } from '@svc/artifacts/manifest/artifact-place.ts';
+import { isRemoteAddress, pastedAddress, remoteServerOf } from '@svc/artifacts/manifest/artifact-place.ts';
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import { quoted } from '@svc/kit/diagnostics/printable.ts';
 import { endpointFault } from '@svc/kit/net/endpoint.ts';
@@ -16,8 +16,8 @@ interface NamedServer {
 /** By its address, as people paste it, or by its artifact in the manifest. `E-ART-008` for what names none. */
 export function namedServer(what: string, manifest: string, context: CommandContext): NamedServer {
   const entries = entriesIfReadable(context, manifest);
-  const isAddress = /^(?:mcp\+)?https?:/.test(what);
-  const address = what.replace(/^mcp\+/, '');
+  const isAddress = isRemoteAddress(what);
+  const address = pastedAddress(what);
   const fault = isAddress ? endpointFault(address) : undefined;
   if (fault !== undefined) throw noServer(`the address ${fault}`);
   const from = isAddress ? `mcp+${address}` : entries.find(({ name }) => name === what)?.from;

@@ -2,6 +2,7 @@
 
 import { basename, join } from 'node:path';
 
+import { isRemoteAddress, pastedAddress } from '@svc/artifacts/manifest/artifact-place.ts';
 import { commandName } from '@svc/artifacts/manifest/name-schemas.ts';
 import { endpointFault } from '@svc/kit/net/endpoint.ts';
 import { packageCommand } from '@svc/capsule/launch/package-runner.ts';
@@ -38,11 +39,11 @@ const maxWords = 100;
 
 /** Whether the words name a server on the web: its address, and `--auth-env` with the variable of a token. */
 export function isOnWeb([address = '']: readonly string[]): boolean {
-  return /^(?:mcp\+)?https?:/.test(address);
+  return isRemoteAddress(address);
 }
 
 function webFault([address = '', option, variable, ...rest]: readonly string[]): string | undefined {
-  const fault = endpointFault(address.replace(/^mcp\+/, ''));
+  const fault = endpointFault(pastedAddress(address));
   if (fault !== undefined) return `the address ${fault}`;
   const isNamed = option === '--auth-env' && /^[A-Z_][A-Z0-9_]*$/.test(variable ?? '');
   return option === undefined || (isNamed && rest.length === 0)

@@ -3,7 +3,7 @@
 import { arch, platform } from 'node:process';
 
 import { ofLogin } from '@svc/artifacts/manifest/names.ts';
-import { remoteServerOf } from '@svc/artifacts/manifest/artifact-place.ts';
+import { pastedAddress, remoteServerOf } from '@svc/artifacts/manifest/artifact-place.ts';
 import { platformOf } from '@svc/artifacts/store/artifact-ref.ts';
 import { locate } from '@svc/artifacts/store/locate.ts';
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
@@ -24,40 +24,47 @@ interface WebServerPlace {
 /** The servers of these words, each with the tools that it lists now: who names a server means those. */
 export async function webServers(
   named: readonly (readonly string[])[],
-  { root, taken, isOffline }: WebServerPlace,
-  { env, home }: Pick<CommandContext, 'env' | 'home'>,
+  place: WebServerPlace,
+  context: Pick<CommandContext, 'env' | 'home'>,
 ): Promise<readonly WebServer[]> {
-  const names = new Set(taken);
+  const names = new Set(place.taken);
   const servers: WebServer[] = [];
   for (const [address = '', , variable] of named) {
-    const from = `mcp+${address.replace(/^mcp\+/, '')}`;
+    const from = `mcp+${pastedAddress(address)}`;
     const url = remoteServerOf(from);
     if (url === null) throw new Error('the address of a server was not checked');
     const name = nameOfHost(url.hostname, names);
     names.add(name);
-    const isLoggedIn = variable === undefined && hasLogin(url.href, home);
+    const isLoggedIn = variable === undefined && hasLogin(url.href, context.home);
     const auth = isLoggedIn ? ofLogin : variable === undefined ? null : `\${${variable}}`;
-    servers.push({ name, from, auth, version: root === null ? 'unasked' : await stored() });
-
-    async function stored(): Promise<string> {
-      if (isOffline || root === null)
-        throw new Diagnostic(
-          'E-RUN-036',
-          `the MCP server ${address} was not asked for its tools: --offline asks nobody`,
-        );
-      const asking = { name, auth: auth ?? undefined, manifestDir: root, networkAllow: [], isNamedHere: true };
-      const asked = await askServer(from, asking, { env, home, signal: new AbortController().signal });
-      const places = {
-        manifestDir: root,
-        userHome: home,
-        packageRoot: findPackageRoot(import.meta.filename),
-        platform: platformOf({ platform, arch }),
-        sources: () => [sourceOf(from, async () => asked)],
-      };
-      await locate({ name, version: asked.version }, places);
-      if (isLoggedIn && url !== null) await useLogin(url.href, { home, folder: root });
-      return asked.version;
-    }
+    const version = await listedVersion({ name, from, auth }, place, context);
+    if (isLoggedIn && place.root !== null) await useLogin(url.href, { home: context.home, folder: place.root });
+    servers.push({ name, from, auth, version });
   }
   return servers;
+}
+
+/** Asks a server, and keeps what it lists in the store of the workspace. */
+async function listedVersion(
+  { name, from, auth }: Omit<WebServer, 'version'>,
+  { root, isOffline }: WebServerPlace,
+  { env, home }: Pick<CommandContext, 'env' | 'home'>,
+): Promise<string> {
+  if (root === null) return 'unasked';
+  if (isOffline)
+    throw new Diagnostic(
+      'E-RUN-036',
+      `the MCP server ${pastedAddress(from)} was not asked for its tools: --offline asks nobody`,
+    );
+  const asking = { name, auth: auth ?? undefined, manifestDir: root, networkAllow: [], isNamedHere: true };
+  const asked = await askServer(from, asking, { env, home, signal: new AbortController().signal });
+  const places = {
+    manifestDir: root,
+    userHome: home,
+    packageRoot: findPackageRoot(import.meta.filename),
+    platform: platformOf({ platform, arch }),
+    sources: () => [sourceOf(from, async () => asked)],
+  };
+  await locate({ name, version: asked.version }, places);
+  return asked.version;
 }
