@@ -12,7 +12,7 @@ import { endpointFault } from '@svc/kit/net/endpoint.ts';
 import { scriptLineSchemas } from '@svc/svc/run/script/run-result.ts';
 import { startFakeOllama } from '@svc/testing/fake-ollama.ts';
 import { startFakeOpenAi } from '@svc/testing/fake-openai.ts';
-import { calls, says } from '@svc/testing/fake-reply.ts';
+import { calls, refuses, says } from '@svc/testing/fake-reply.ts';
 import { FirstMinute, type TaskEnd } from '../support/first-minute.ts';
 import { hasPseudoTerminals, TerminalProcess } from '../support/terminal-process.ts';
 
@@ -228,6 +228,25 @@ describe('svc "task" in a folder without a manifest', () => {
     expect(result.length).toBeLessThan(4000);
     expect(minute.ofSession('trace.jsonl')).toContain('"compaction"');
     expect(await minute.svc(['--context', '100', 'read it'])).toMatchObject({ code: 2 });
+  });
+
+  it('sums up once what the model refuses as too long, and says so, where nobody has said what it takes', async () => {
+    const minute = fresh();
+    minute.write({ 'long.txt': 'line of a long file\n'.repeat(1500) });
+    const full = refuses(400, "This model's maximum context length is 8192 tokens.");
+    await minute.plays(calls('svc-tool-editor', { command: 'read', path: 'project/long.txt' }), full);
+    expect(await minute.svc(['read it'])).toEqual({ code: 0, stdout: 'Done.\n', stderr: '' });
+    expect(minute.results[0]?.length).toBeLessThan(4000);
+    const [line] = minute.ofSession('trace.jsonl').match(/.*"compaction".*/) ?? [];
+    expect(JSON.parse(line ?? '')).toMatchObject({ outcome: 'replaced', max_tokens: 8192 });
+    const shown = await minute.svc(['trace', 'show', minute.sessions[0] ?? '']);
+    expect(shown.stdout).toContain('\n- svc-hook-compact has shortened the conversation for the model\n\u2502 Done.\n');
+
+    await minute.plays(calls('svc-tool-editor', { command: 'read', path: 'project/long.txt' }), full, full);
+    const failed = await minute.svc(['read it again']);
+    expect(failed).toMatchObject({ code: 1, stdout: '' });
+    expect(failed.stderr).toMatch(/maximum context length is 8192 tokens/);
+    expect(minute.model?.requests).toHaveLength(3);
   });
 
   it('does not read .env, whatever it holds', async () => {

@@ -21,6 +21,11 @@ export function hookDeclaration(manifest: Declared): HookDeclaration {
   return { events: new Set(listOf(binding)), mode, policies: new Set(listOf(policies)), onOverflow };
 }
 
+/** Whether the session waits for a hook at this event and needs it at no other. */
+export function hearsOnly({ events, mode }: HookDeclaration, event: HookEvent): boolean {
+  return mode === 'blocking' && events.size === 1 && events.has(event);
+}
+
 /** Whether a hook may commit something at an event: both have to be declared, and belong together. */
 export function mayCommit({ policies }: HookDeclaration, policy: HookPolicy, event: HookEvent): boolean {
   return policies.has(policy) && (hookPolicies[policy] as readonly HookEvent[]).includes(event);

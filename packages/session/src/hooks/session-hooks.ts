@@ -107,3 +107,25 @@ export const noHooks: CapsuleHooks = {
   refused: () => {},
   trapped: false,
 };
+
+/** Hooks that hear of compactions alone: opens none of them before the first. */
+export function lateHooks(open: () => Promise<CapsuleHooks>): CapsuleHooks {
+  let opened: CapsuleHooks | null = null;
+  const now = (): CapsuleHooks => opened ?? noHooks;
+  return {
+    stage: (...told) => now().stage(...told),
+    sessionStarted: () => now().sessionStarted(),
+    sessionEnded: (...told) => now().sessionEnded(...told),
+    taskStarted: (...told) => now().taskStarted(...told),
+    inferred: (...told) => now().inferred(...told),
+    judgeCall: (...told) => now().judgeCall(...told),
+    compact: async (...asked) => await (opened ??= await open()).compact(...asked),
+    taskEnded: (...told) => now().taskEnded(...told),
+    mayReopen: false,
+    takeArtifacts: (...of) => now().takeArtifacts(...of),
+    refused: (...told) => now().refused(...told),
+    get trapped() {
+      return now().trapped;
+    },
+  };
+}

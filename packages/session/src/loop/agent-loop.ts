@@ -24,7 +24,14 @@ import type { WorkdirSize } from '../workdir/workdir-size.ts';
 import type { Attempt } from './attempt.ts';
 import { CallLines } from './call-lines.ts';
 import type { Compaction } from './compacted-context.ts';
-import { type ContextLimit, ContextWindow, conversationLength, maxConversation } from './context-window.ts';
+import {
+  type ContextLimit,
+  ContextWindow,
+  conversationLength,
+  maxConversation,
+  type Overflow,
+} from './context-window.ts';
+import { WayToModel } from './way-to-model.ts';
 
 interface InferenceSettings {
   readonly model: string;
@@ -156,7 +163,7 @@ class AgentLoop {
     // A large workdir is measured while the model is asked; nothing is done with the answer before.
     await this.#settleSize();
     this.#attempt.throwIfCanceled();
-    if (outcome.kind !== 'response') return outcome;
+    if (outcome.kind !== 'response') return (await this.#makesRoom(request, outcome)) ? { kind: 'next' } : outcome;
     const { model } = request;
     await this.#deps.hooks.inferred(this.#deps.hooked, { turn, model, ...outcome });
     this.#attempt.throwIfCanceled();
@@ -164,12 +171,26 @@ class AgentLoop {
   }
 
   async #compact(): Promise<Compaction> {
+    const overflow = this.#window.overflow(this.#request());
+    return overflow === null ? { kind: 'none' } : await this.#compactAt(overflow);
+  }
+
+  /** Whether the conversation is shorter now, which its provider found too long; not a second time for the same answer (docs/hooks.md "Events"). */
+  async #makesRoom(
+    request: InferenceRequest,
+    outcome: Exclude<CountedOutcome, { kind: 'response' }>,
+  ): Promise<boolean> {
+    const overflow = outcome.kind === 'failed' ? this.#window.refused(request, outcome.error) : null;
+    if (overflow === null) return false;
+    const { kind } = await this.#compactAt(overflow);
+    this.#attempt.throwIfCanceled();
+    return kind === 'replaced';
+  }
+
+  async #compactAt(overflow: Overflow): Promise<Compaction> {
     const { task } = this.#attempt;
-    const request = this.#request();
-    const overflow = this.#window.overflow(request);
-    if (overflow === null) return { kind: 'none' };
     const { compact } = await import('./compacted-context.ts');
-    const compaction = await compact(request.messages, overflow, {
+    const compaction = await compact([...this.messages], overflow, {
       ...this.#deps,
       record: (event) => this.#deps.activity.emit({ kind: 'noted', task, event }),
     });
@@ -372,29 +393,5 @@ class AgentLoop {
     };
     let cancelTimer = clock.after(measureEveryMs, again);
     return () => cancelTimer();
-  }
-}
-
-/** Notes of one call of the model which host was asked, and when its answer began. A replay sees none of it. */
-class WayToModel {
-  /** Where the last request went; null before the first. */
-  host: string | null = null;
-  /** Milliseconds until the first piece of the answer; null before it. */
-  firstMs: number | null = null;
-  readonly #elapsedMs: () => number;
-
-  constructor(elapsedMs: () => number) {
-    this.#elapsedMs = elapsedMs;
-  }
-
-  /** A request goes out. An answer that broke off before it counts for nothing: the one that is read comes after this. */
-  asked(host: string): void {
-    this.host = host;
-    this.firstMs = null;
-  }
-
-  /** A piece of the answer has come. */
-  onFirstByte(): void {
-    this.firstMs ??= this.#elapsedMs();
   }
 }

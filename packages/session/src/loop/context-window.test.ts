@@ -33,6 +33,34 @@ describe('the window of a model', () => {
     expect(window.overflow(request(...measured, added))).toEqual({ estimatedTokens, maxTokens: 1000 });
   });
 
+  it.each([
+    ["This model's maximum context length is 8192 tokens. However, your messages resulted in 9001 tokens.", 8192],
+    ['prompt is too long: 20,016 tokens > 20,000 maximum', 20_000],
+    ['the request exceeds the available context size (4096 tokens), try increasing it', 4096],
+    ['The input token count (31072) exceeds the maximum number of tokens allowed (16384): reduce the length', 16_384],
+    // A number above the estimate counts for nothing.
+    ['maximum context length is 1000000 tokens', 25_030],
+    ['your input exceeds the context window of this model', 12_515],
+    ['context_length_exceeded 2026-11-30', 12_515],
+  ])('takes the size of a model from its refusal: %s', (words, maxTokens) => {
+    const window = new ContextWindow({ maxTokens: null, threshold: 0.85 });
+    expect(window.refused(request(message(100_000)), words)).toEqual({ estimatedTokens: 25_030, maxTokens });
+  });
+
+  it.each(['no such model', 'provider answered 429: too many requests', ''])('takes none from %j', (words) => {
+    const window = new ContextWindow({ maxTokens: null, threshold: 0.85 });
+    expect(window.refused(request(message(100_000)), words)).toBeNull();
+  });
+
+  it('takes one refusal until the model answers', () => {
+    const window = new ContextWindow({ maxTokens: null, threshold: 0.85 });
+    const asked = request(message(100));
+    const refused = (): boolean => window.refused(asked, 'prompt is too long') !== null;
+    expect([refused(), refused()]).toEqual([true, false]);
+    window.measured([message(100)], { inputTokens: 1, outputTokens: 1 });
+    expect(refused()).toBe(true);
+  });
+
   it('does not believe a provider that counts less than the text is long', () => {
     const window = new ContextWindow({ maxTokens: 1000, threshold: 0.5 });
     const long = message(8000);

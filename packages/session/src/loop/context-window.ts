@@ -1,5 +1,6 @@
 /** Knows how long a conversation is, and when it nears what its model can take. */
 
+import { lastingReason } from '@svc/guest/provider/failure-reason.ts';
 import type { InferenceRequest, Message, ContentBlock } from '../model/driver.ts';
 import type { Usage } from '../model/driver-notes.ts';
 import { addedTokens, estimateRequest, estimateTokens } from '../model/spend-meter.ts';
@@ -27,6 +28,7 @@ interface Measured {
 export class ContextWindow {
   readonly #limit: ContextLimit;
   #measured: Measured | null = null;
+  #isRefused = false;
 
   constructor(limit: ContextLimit) {
     this.#limit = limit;
@@ -34,6 +36,7 @@ export class ContextWindow {
 
   /** Takes the provider's count of a call; `messages` is the conversation with the response. */
   measured(messages: readonly Message[], { inputTokens, outputTokens }: Usage): void {
+    this.#isRefused = false;
     this.#measured = { messages: messages.length, tokens: addedTokens(inputTokens, outputTokens) };
   }
 
@@ -45,6 +48,18 @@ export class ContextWindow {
     return estimatedTokens > maxTokens * threshold ? { estimatedTokens, maxTokens } : null;
   }
 
+  /**
+   * What a provider's refusal says of a request: null where its words are not that the conversation is too long, and when another request was refused so
+   * since the last answer. Without a number in them, half of what was refused counts as what the model takes.
+   */
+  refused(request: InferenceRequest, words: string): Overflow | null {
+    if (this.#isRefused || lastingReason(words) !== 'context') return null;
+    this.#isRefused = true;
+    const estimatedTokens = this.#estimate(request);
+    const named = namedLimit(words) ?? estimatedTokens / 2;
+    return { estimatedTokens, maxTokens: Math.max(1, Math.floor(Math.min(named, estimatedTokens))) };
+  }
+
   #estimate(request: InferenceRequest): number {
     const byLength = estimateRequest(request);
     if (this.#measured === null) return byLength;
@@ -52,6 +67,15 @@ export class ContextWindow {
     // A provider that counts nothing, or a cached part of it, must not hide how long the text is.
     return Math.max(addedTokens(this.#measured.tokens, estimateTokens(added)), byLength);
   }
+}
+
+/** The tokens that a model takes, in the words of its provider; null where they name none. */
+function namedLimit(words: string): number | null {
+  const near =
+    /(?:maximum|limit|context (?:length|size|window))[^.\d]{0,60}?(\d[\d,]{2,11})|(\d[\d,]{2,11})[ a-z]{0,20}maximum/i;
+  const [, after, before] = near.exec(words) ?? [];
+  const digits = (after ?? before)?.replaceAll(',', '');
+  return digits === undefined ? null : Number(digits);
 }
 
 /** How many characters the conversation of a running task may have. Each turn encodes all of it; a task that goes beyond this fails. */

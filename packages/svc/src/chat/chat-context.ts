@@ -4,6 +4,7 @@ import { join } from 'node:path';
 
 import { lastingReason } from '@svc/guest/provider/failure-reason.ts';
 import { readSmallText } from '@svc/kit/files/read-text.ts';
+import { percentOf } from '../shown/session-status.ts';
 import type { RunningRecord } from '@svc/record/sessions/running-record.ts';
 
 /** Tokens that the model of a session takes at once; null where its task does not say it. A task without a manifest has one of its own, which may. */
@@ -26,8 +27,7 @@ function keptSizeOf({ session_directory: directory = null }: RunningRecord): num
 
 /** How many percent of its model's context the tokens of a session take, at most 100; null where `contextSizeOf` is. */
 export function contextPercent(record: RunningRecord | null, tokens: number): number | null {
-  const size = contextSizeOf(record);
-  return size === null ? null : Math.min(100, Math.round((100 * tokens) / size));
+  return percentOf(contextSizeOf(record), tokens);
 }
 
 /** Whether a task failed as its conversation is longer than the model takes, in the words of its provider. */

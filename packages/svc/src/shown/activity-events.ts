@@ -59,8 +59,12 @@ export function eventsOf(activity: Activity, isReasonTold: boolean): readonly Se
     case 'task-canceled':
     case 'attempt-ended':
     case 'task-reopened':
-    case 'noted':
       return [];
+    case 'noted': {
+      const { event } = activity;
+      if (event.event_type !== 'compaction' || event.outcome !== 'replaced') return [];
+      return [{ kind: 'shortened', by: event.hook_name ?? '' }];
+    }
   }
 }
 

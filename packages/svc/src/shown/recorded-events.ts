@@ -75,6 +75,7 @@ export class RecordedEvents {
       if (asked !== null) yield* this.#turn(step, asked.taskId, asked.turn);
       return;
     }
+    if (start.port === 'hook') return yield* this.#shortened(step);
     const [, taskId] = callPlace.exec(start.e) ?? [];
     if (taskId === undefined || !ports.has(start.port)) return;
     this.#atMs = start.at;
@@ -87,6 +88,14 @@ export class RecordedEvents {
     yield { kind: 'call', ...made };
     for (const question of questions) yield* this.#question(taskId, question);
     if (step.end !== null) yield* this.#result(step, step.end, made);
+  }
+
+  *#shortened({ start, end }: Step): Generator<SessionEvent> {
+    if (!start.e.includes('/h-on-compaction') || end === null || end.value === null || end.error === true) return;
+    const outcome = this.#json(end.value) as { kind?: unknown } | null;
+    if (outcome?.kind !== 'replace-context') return;
+    this.#atMs = end.at;
+    yield { kind: 'shortened', by: start.name };
   }
 
   *#turn({ start, end }: Step, taskId: string, turn: number): Generator<SessionEvent> {

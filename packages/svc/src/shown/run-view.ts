@@ -20,6 +20,7 @@ import { eventsOf } from './activity-events.ts';
 import { logsCommandOf } from './cut-output.ts';
 import { inputRows } from './input-rows.ts';
 import type { SessionEvent, ShownResult } from './session-event.ts';
+import { percentOf } from './session-status.ts';
 import { SessionView } from './session-view.ts';
 
 const maxInputRows = 5;
@@ -55,13 +56,23 @@ export class RunView {
   /** Tasks that came to no answer, by what they came to. */
   readonly #unanswered = { failed: 0, canceled: 0 };
   #endOutput = (): void => {};
+  /** What the model takes at once; null where nobody knows. */
+  readonly #contextTokens: number | null;
+  /** What its last answer and all before it took of that. */
+  #usedTokens = 0;
   /** The text that may be the answer; null where every text is shown. */
   #held: SessionEvent[] | null;
 
   /** `readsKeys` is false where standard input is for something else. With `isAnswerElsewhere` the last text of the model is not shown here. */
-  constructor(context: CommandContext, readsKeys: boolean, isAnswerElsewhere = false) {
+  constructor(
+    context: CommandContext,
+    readsKeys: boolean,
+    isAnswerElsewhere = false,
+    contextTokens: number | null = null,
+  ) {
     this.#context = context;
     this.#readsKeys = readsKeys;
+    this.#contextTokens = contextTokens;
     this.#held = isAnswerElsewhere ? [] : null;
   }
 
@@ -117,6 +128,7 @@ export class RunView {
 
   note(activity: Activity, isReasonTold = true): void {
     for (const event of eventsOf(activity, isReasonTold)) {
+      if (event.kind === 'usage') this.#usedTokens = event.tokens;
       if (event.kind === 'question' && event.approval !== undefined) this.#forgetTyped();
       this.#show(event);
       if (event.kind === 'question' && event.approval !== undefined && this.#lines !== null) {
@@ -177,6 +189,7 @@ export class RunView {
       },
       wholeOutput: ({ step }: ShownResult) => `svc trace show ${this.#session}${step === null ? '' : ` ${step}`}`,
       keptOutput: (result) => logsCommandOf(this.#session, result),
+      contextPercent: () => percentOf(this.#contextTokens, this.#usedTokens),
     });
   }
 

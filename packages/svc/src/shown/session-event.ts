@@ -54,6 +54,8 @@ export type SessionEvent =
   | { readonly kind: 'result'; readonly result: ShownResult }
   /** A hook has something to show. */
   | { readonly kind: 'shown-by-hook'; readonly name: string; readonly content: string }
+  /** A hook has shortened the conversation, which was too long for the model or soon would have been. */
+  | { readonly kind: 'shortened'; readonly by: string }
   /** The model is asked again, at once or, where `wait` says so, later. */
   | { readonly kind: 'retry'; readonly reason: string; readonly wait: ShownWait | null }
   /** What a command writes while it runs: the end of it, and how much in front of that is left out. */

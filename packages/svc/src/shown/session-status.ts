@@ -193,6 +193,11 @@ function lastLineOf(text: string): string {
   return inertLine(lines.findLast((line) => line.trim() !== '') ?? '', maxLine);
 }
 
+/** How many percent of what a model takes at once these tokens are, at most 100; null where nobody knows what it takes. */
+export function percentOf(size: number | null, tokens: number): number | null {
+  return size === null ? null : Math.min(100, Math.round((100 * tokens) / size));
+}
+
 /** How full the context of the model is. */
 export function shareOf(percent: number): string {
   return `${percent} % of the context`;

@@ -211,6 +211,8 @@ export class SessionView {
       case 'shown-by-hook':
         this.#own(say`* ${inertLine(event.name, maxReason)}`);
         return this.#transcript.aside(event.content);
+      case 'shortened':
+        return this.#own(say`- ${inertLine(event.by, maxReason)} has shortened the conversation for the model`);
       case 'retry':
         return this.#retry(event);
       case 'question':

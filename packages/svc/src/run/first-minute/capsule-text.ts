@@ -1,6 +1,6 @@
 /** Writes the manifest that a task without one comes to. */
 
-import { bundledVersion } from '@svc/artifacts/manifest/names.ts';
+import { bundledCompaction, bundledVersion } from '@svc/artifacts/manifest/names.ts';
 import type { DiscoveredSkill } from '@svc/artifacts/store/discovered-skills.ts';
 import type { ChosenModel } from './choose-model.ts';
 import type { NamedServer } from './named-servers.ts';
@@ -46,7 +46,7 @@ interface CapsuleParts {
   readonly model: Omit<ChosenModel, 'from'>;
   readonly grants: TaskGrants;
   readonly isChat?: boolean;
-  /** What the model takes at once; null where nobody knows, and then nothing is summed up. */
+  /** What the model takes at once; null where nobody knows, and then its provider has to refuse before something is summed up. */
   readonly contextTokens?: number | null;
 }
 
@@ -68,7 +68,7 @@ export function capsuleText(
       : [`  - { name: ${editor}, version: ${bundledVersion}${ofEditor[grants.editor].entry}`]),
     ...(grants.servers ?? []).map(serverEntry),
     ...(grants.skills ?? []).map(skillEntry),
-    ...(contextTokens === null ? [] : [`  - { name: svc-hook-compact, version: ${bundledVersion}, runtime: hook }`]),
+    `  - { name: ${bundledCompaction}, version: ${bundledVersion}, runtime: hook }    # sums up what gets too long`,
     'inference:',
     `  model: ${json(model.model)}`,
     `  endpoint: ${json(endpoint)}`,

@@ -130,11 +130,12 @@ export async function openTask(
   ]);
   const grants = { ...granted, servers, skills: found.skills };
   const folder = folderName(path);
+  const contextTokens = flags.context ?? knownContext(model);
   const text = capsuleText(adhocName, keptComment(path, writable), {
     model,
     grants,
     isChat: flags.isChat === true,
-    contextTokens: flags.context ?? (flags.isChat === true ? knownContext(model) : null),
+    contextTokens,
   });
   const refused = new RefusedThings({ grants, searchPath: env['PATH'] ?? '', folder });
   const { widening } = refused;
@@ -154,7 +155,7 @@ export async function openTask(
       readEnvFile: false,
     },
     firstRows: () => firstRows({ model, grants, folder, achieved, projectText, untaken: found.untaken }),
-    adhoc: { refused, text, root },
+    adhoc: { refused, text, root, contextTokens },
   };
 }
 

@@ -21,6 +21,8 @@ export interface AdhocTask {
   /** Its manifest, and the workspace that keeps it. */
   readonly text: string;
   readonly root: string;
+  /** What its model takes at once; null where nobody knows. */
+  readonly contextTokens: number | null;
 }
 
 export interface CompanionRequest {
@@ -42,7 +44,10 @@ export const keptManifest = 'svc.yaml';
 export async function openCompanion(request: CompanionRequest): Promise<ScriptCompanion> {
   const { context, isWatched } = request;
   const view = isWatched && context.stderr.isTerminal ? await import('../../shown/run-view.ts') : null;
-  return new TaskCompanion(request, view && new view.RunView(context, true, isPiped(context)));
+  return new TaskCompanion(
+    request,
+    view && new view.RunView(context, true, isPiped(context), request.adhoc?.contextTokens ?? null),
+  );
 }
 
 /** Whether a program gets standard output, such as `tee`, and may write it to the terminal. */
