@@ -2,7 +2,7 @@
 # github.com/gin-contrib/sse v1.1.1, which gin writes its events with: `data:` stands right before the text. A reader takes one blank away there
 # (HTML, 9.2.6), so a text that begins with a blank arrives without it, and most pieces of an answer of a model begin with one. The same goes for
 # each further line: code loses a blank of its indentation. A carriage return, which ends a line in the format, arrives as a backslash and an `r`.
-# eventsource-parser 4.0.0 reads what gin 1.12.0's own `SSEvent` sent.
+# eventsource-parser 4.1.3 reads what gin 1.12.0's own `SSEvent` sent.
 # Seen with Go 1.26 and Node 20.
 set -eu
 folder=$(mktemp -d)
@@ -50,7 +50,7 @@ import { createParser } from 'eventsource-parser';
 createParser({ onEvent: (event) => console.log(JSON.stringify(event.data)) }).feed(readFileSync(0, 'utf8'));
 JS
 npm init --yes >/dev/null
-npm install --silent --no-audit --no-fund eventsource-parser@4.0.0
+npm install --silent --no-audit --no-fund eventsource-parser@4.1.3
 go build -o events . 2>/dev/null
 seen=$(./events | node read.mjs)
 printf '%s\n' "$seen"
