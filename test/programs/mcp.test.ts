@@ -222,6 +222,38 @@ describe('the server of an artifact', () => {
     );
   });
 
+  it('has the names that the manifest gives its tools, before model, trace and replay', async () => {
+    const script = calls(['odd__process', {}], ['odd__pid', {}]);
+    const workspace = odd({ behaviour: oddBehaviour(['pid', 'echo', 'b']), script });
+    const manifest = readFileSync(join(workspace.folder, 'svc.yaml'), 'utf8');
+    const chooses = (tools: string): void =>
+      workspace.write('svc.yaml', manifest.replace('./odd }', `./odd, tools: ${tools} }`));
+    chooses('["*", { pid: process, nothing: x }]');
+    const { stderr, calls: made, line } = await playSession(workspace);
+    expect(made).toMatchObject([
+      { tool: 'odd__process', content: expect.stringMatching(/\n\d+\n/) as string, isError: false },
+      { content: expect.stringContaining('the tools are odd__b, odd__echo, odd__process') as string, isError: true },
+    ]);
+    expect(stderr).toContain('lists no tool nothing, which artifacts[].tools chooses\n');
+    const [first] = readTrace(join(workspace.folder, '.svc', 'sessions', line.session_id, 'trace.jsonl'));
+    expect(first).toMatchObject({
+      tools_declared: ['odd__b', 'odd__echo', 'odd__process'],
+      effective_grants: { renamed_tools: { odd__process: 'pid', odd__x: 'nothing' } },
+    });
+    expect((await svc(workspace, ['run', '--replay'])).stdout).toContain('the same except for ids and times');
+    expect(await svc(workspace, ['test', '--record', 'renamed'])).toMatchObject({ code: 0 });
+    expect(await svc(workspace, ['test'])).toMatchObject({ code: 0 });
+    chooses('["*", { pid: other, nothing: x }]');
+    const { stdout } = await svc(workspace, ['test']);
+    expect(stdout).toContain('renamed differs at /grants/renamed_tools/odd__process: something else is granted\n');
+    expect(stdout).toContain('what was recorded does not fit any more');
+    chooses('["*", { pid: b }]');
+    const refused = await svc(workspace, ['run', '--workdir', 'work', '--task', 'Do it.']);
+    expect(refused.stderr).toContain(
+      'error[E-CAP-014]: the tool odd__b of the artifact odd and the tool odd__b of the artifact odd share one name\n',
+    );
+  });
+
   it('causes ten sentences when it lists much that cannot be offered, and svc list has each', async () => {
     const names = Array.from({ length: 12 }, (_, index) => `t ${index}`);
     const task = { name: 'long', inputSchema: { type: 'object' }, execution: { taskSupport: 'required' } };

@@ -56,6 +56,14 @@ describe('the list of the grants of a session', () => {
     ]);
   });
 
+  it('says what the server of a tool calls it, and finds the line that renames it', () => {
+    const manifest = 'artifacts:\n  - name: linear\n    tools: [{ get_issue: issue }]\n';
+    const { rows } = grantedIn(line({ renamed_tools: { linear__issue: 'get_issue' } }, ['linear__issue']), manifest);
+    expect(rows).toMatchObject([
+      { kind: 'Tool', what: 'linear__issue, get_issue of its server', line: 3, use: ['tool', 'linear__issue'] },
+    ]);
+  });
+
   it('has a row for a grant that is given or not and given, also for one that this version does not know', () => {
     const flags = {
       workdir_exec: true,

@@ -96,8 +96,13 @@ export function grantedIn(line: string, manifest: string): Granted {
   }
   // Tools of servers and of the runtime, which see no files.
   const known = new Set([...preopens.map(({ artifact }) => artifact), ...shell, planTool]);
-  for (const name of namesIn(event['tools_declared']))
-    if (!known.has(name)) list.add('Tool', name, ['artifacts', name], ['tool', name]);
+  const renamed = new Map(Object.entries(objectIn(grants['renamed_tools'])));
+  for (const name of namesIn(event['tools_declared'])) {
+    if (known.has(name)) continue;
+    const [own] = namesIn([renamed.get(name)]);
+    const what = own === undefined ? name : `${name}, ${own} of its server`;
+    list.add('Tool', what, ['artifacts', own ?? name], ['tool', name]);
+  }
   return { rows: list.rows, limits: objectsIn(grants['limits']).map(limitOf) };
 }
 

@@ -2,8 +2,10 @@
 
 import { didYouMean } from '@svc/kit/diagnostics/closest-name.ts';
 import { quoted } from '@svc/kit/diagnostics/printable.ts';
+import { isJsonObject } from '@svc/protocol/json-object.ts';
 import { undecidedKeys, verdicts } from './approvals.ts';
 import type { Findings } from './checked-document.ts';
+import { serverToolName } from './chosen-tools.ts';
 import { type Draft, type KeyPath, renderKeyPath } from './key-path.ts';
 import { shells } from './names.ts';
 
@@ -113,13 +115,20 @@ function toolNames(draft: Draft): readonly string[] {
     const name = draft.at('artifacts', index, 'name');
     const runtime = draft.at('artifacts', index, 'runtime') ?? 'tool';
     if (typeof name !== 'string' || (runtime !== 'tool' && runtime !== 'skill')) return;
-    names.push(name, ...textsOf(draft.list('artifacts', index, 'tools')).map((tool) => `${name}__${tool}`));
+    names.push(name, ...shownTools(draft.list('artifacts', index, 'tools')).map((tool) => serverToolName(name, tool)));
   });
   if (draft.isBlock('exports', 'peer_files')) names.push('share-file');
   if (draft.list('capabilities', 'peer_fetch', 'allow').length > 0) names.push('fetch-peer-file');
   if (draft.list('capabilities', 'spawn', 'allow').length > 0) names.push('delegate-task');
   if (draft.at('capabilities', 'plan', 'submit') === true) names.push('submit-plan');
   return names;
+}
+
+/** The names of a list of tools under which the model knows them. */
+function shownTools(items: readonly unknown[]): readonly string[] {
+  const given = items.flatMap((item) => (isJsonObject(item) ? Object.entries(item) : []));
+  const renamed = new Set(given.map(([tool]) => tool));
+  return [...textsOf(items).filter((item) => !renamed.has(item)), ...textsOf(given.map(([, name]) => name))];
 }
 
 function textsOf(list: readonly unknown[]): readonly string[] {

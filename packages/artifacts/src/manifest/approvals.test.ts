@@ -44,6 +44,14 @@ describe('approvals of a manifest', () => {
     expect(load('approvals: { timeout: 24h }\n').manifest.approvals?.timeout).toBe(86_400);
   });
 
+  it('know a tool of a server by the name that the manifest gives it', () => {
+    const renames = capsule.replace('[list, drop]', '[list, { drop: remove }]');
+    expect(problems(rule('{ deny: { tool: db__remove } }, { ask: { tool: db__list } }'), renames)).toEqual([]);
+    expect(problems(rule('deny: { tool: db__drop }'), renames)).toEqual([
+      expect.stringContaining('names "db__drop", which is not among the tools of the capsule') as string,
+    ]);
+  });
+
   it('take rules about commands, tools, their arguments and capsules', () => {
     const rules = `approvals:
   default: ask

@@ -60,6 +60,44 @@ it('an entry of artifacts chooses tools of a server by their names', () => {
   ]);
 });
 
+it('an entry of artifacts gives tools of a server other names, each of which is one tool', () => {
+  const listing = (row: string): string => `${smallest}artifacts: [{ name: linear, version: 1.0.0, ${row} }]\n`;
+  const { manifest } = load(listing('tools: ["list_*", { get_issue: issue, "a.b": a_b }]'));
+  expect(manifest.artifacts[0]?.tools).toEqual(['list_*', { get_issue: 'issue', 'a.b': 'a_b' }]);
+  for (const fine of ['[{ a: b }, { b: a }]', '[a, { a: b }]', `[{ a: ${'x'.repeat(56)} }]`])
+    expect(refusal(listing(`tools: ${fine}`)), fine).toEqual([]);
+  expect(
+    [
+      '[{ "get_*": issue }]',
+      '[{ get_issue: get.issue }]',
+      `[{ a: ${'x'.repeat(57)} }]`,
+      '[{ a: x }, { a: y }]',
+      '[{ a: x, b: x }]',
+      '[{ a: b }, b]',
+      '[{ a: 1 }]',
+      '[[a]]',
+      '[{}]',
+    ].map((tools) => refusal(listing(`tools: ${tools}`))),
+  ).toEqual([
+    ['E-MAN-003 artifacts[0].tools[0]."get_*" is not for the name of one tool, as its server lists it'],
+    ['E-MAN-003 artifacts[0].tools[0].get_issue must be a name of letters, digits, _ and -, here of at most 56'],
+    ['E-MAN-003 artifacts[0].tools[0].a must be a name of letters, digits, _ and -, here of at most 56'],
+    ['E-MAN-003 artifacts[0].tools[1].a gives that tool a second name'],
+    ['E-MAN-003 artifacts[0].tools[0].b takes the name x, which another tool of the list has'],
+    ['E-MAN-003 artifacts[0].tools[0].a takes the name b, which another tool of the list has'],
+    [
+      'E-MAN-003 artifacts[0].tools must be a list of names of tools, where { <name>: <another name> } renames one, or capsule for a skill',
+    ],
+    [
+      'E-MAN-003 artifacts[0].tools must be a list of names of tools, where { <name>: <another name> } renames one, or capsule for a skill',
+    ],
+    ['E-MAN-003 artifacts[0].tools[0] renames no tool'],
+  ]);
+  expect(refusal(listing('runtime: skill, tools: [{ Read: Look }]'))).toEqual([
+    'E-MAN-003 artifacts[0].tools[0] gives names, which the tools of a server can have',
+  ]);
+});
+
 it('an entry of artifacts has a range and a place of its own, which are checked', () => {
   const listing = (row: string): string => `${smallest}artifacts: [{ name: echo, version: 1.0.0, ${row} }]\n`;
   const { manifest } = load(listing('range: ^1.0.0, from: "github:acme/tools@v1"'));

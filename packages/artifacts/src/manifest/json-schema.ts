@@ -124,7 +124,7 @@ export const capsuleKeys: Readonly<Record<string, string>> = {
   'artifacts[].auth.value': 'The variable that holds it, as ${NAME}.',
   'artifacts[].source': 'A local directory or archive to take it from instead of the registry.',
   'artifacts[].tools':
-    'The tools of an MCP server that are offered, by their names, with * for any part; all that it lists where absent. Of a skill, what may be called while it is in use, in place of its allowed-tools; capsule narrows nothing.',
+    'The tools of an MCP server that are offered, by their names, with * for any part; { <name>: <another name> } has the model know one by another. All that it lists where absent. Of a skill, what may be called while it is in use, in place of its allowed-tools; capsule narrows nothing.',
   'artifacts[].runs':
     'Programs of the host that the program of a native tool or an MCP server may run besides. The model does not get them.',
   'artifacts[].env': 'Variables set for the program of a native tool or an MCP server, best ${VARIABLE} for a key.',

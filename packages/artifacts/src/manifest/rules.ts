@@ -171,8 +171,15 @@ function checkTools(draft: Draft, entry: KeyPath, findings: Findings): void {
   const path = [...entry, 'tools'];
   if (!draft.has(...path)) return;
   const runtime = draft.at(...entry, 'runtime') ?? 'tool';
-  if (runtime === 'skill') return;
   const shown = renderKeyPath(path);
+  if (runtime === 'skill') {
+    draft.list(...path).forEach((word, index) => {
+      if (typeof word !== 'object') return;
+      const at = [...path, index];
+      findings.add('E-MAN-003', `${renderKeyPath(at)} gives names, which the tools of a server can have`, { path: at });
+    });
+    return;
+  }
   if (runtime !== 'tool') {
     const message = `${shown} is not allowed: it chooses tools of an MCP server, and limits a skill`;
     findings.add('E-MAN-003', message, { path, part: 'key', hint: 'remove the list' });
@@ -181,13 +188,55 @@ function checkTools(draft: Draft, entry: KeyPath, findings: Findings): void {
   if (draft.at(...path) === 'capsule') {
     findings.add('E-MAN-003', `${shown}: capsule is for a skill`, { path, hint: 'name tools of the server' });
   }
-  draft.list(...path).forEach((name, index) => {
+  const items = draft.list(...path);
+  items.forEach((name, index) => {
     if (typeof name !== 'string' || /^[A-Za-z0-9_.*-]{1,128}$/.test(name)) return;
     const at = [...path, index];
     findings.add('E-MAN-003', `${renderKeyPath(at)} must be a name of a tool, in which * stands for any part`, {
       path: at,
     });
   });
+  checkRenamed(draft, { entry, items }, findings);
+}
+
+interface ToolList {
+  readonly entry: KeyPath;
+  readonly items: readonly unknown[];
+}
+
+/** Providers refuse longer names of tools, and other characters. */
+const longestName = 64;
+
+/** A tool has one name, and a name one tool, as far as that shows before the server lists its own. */
+function checkRenamed(draft: Draft, { entry, items }: ToolList, findings: Findings): void {
+  const renamed = items.flatMap((item, index) =>
+    typeof item === 'object' && item !== null
+      ? Object.entries(item).map(([tool, name]) => ({
+          tool,
+          name: String(name),
+          path: [...entry, 'tools', index, tool],
+        }))
+      : [],
+  );
+  items.forEach((item, index) => {
+    if (typeof item !== 'object' || item === null || Object.keys(item).length > 0) return;
+    const path = [...entry, 'tools', index];
+    findings.add('E-MAN-003', `${renderKeyPath(path)} renames no tool`, { path });
+  });
+  const tools = new Set(renamed.map(({ tool }) => tool));
+  const taken = new Set(items.filter((item) => typeof item === 'string' && !tools.has(item)));
+  const room = longestName - String(draft.at(...entry, 'name')).length - 2;
+  const seen = new Set<string>();
+  for (const { tool, name, path } of renamed) {
+    const refuse = (what: string): void => findings.add('E-MAN-003', `${renderKeyPath(path)} ${what}`, { path });
+    if (!/^[A-Za-z0-9_.-]{1,128}$/.test(tool)) refuse('is not for the name of one tool, as its server lists it');
+    else if (!/^[A-Za-z0-9_-]+$/.test(name) || name.length > room)
+      refuse(`must be a name of letters, digits, _ and -, here of at most ${room}`);
+    else if (seen.has(tool)) refuse('gives that tool a second name');
+    else if (taken.has(name)) refuse(`takes the name ${name}, which another tool of the list has`);
+    seen.add(tool);
+    taken.add(name);
+  }
 }
 
 /** An artifact has one source, and a folder on this machine holds one version. */

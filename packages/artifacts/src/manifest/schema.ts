@@ -52,6 +52,9 @@ const serverAuth = z.union(
   'must be ${NAME}, the variable of a bearer token, { header, value: ${NAME} }, or login',
 );
 
+/** A name or a pattern, or names that take the place of those that the server has. */
+const toolChoice = z.union([z.string().check(z.minLength(1), z.maxLength(256)), z.record(z.string(), z.string())]);
+
 /** One entry of `artifacts` (docs/manifest.md "Keys"). */
 const artifactEntry = z.strictObject({
   name: artifactName,
@@ -67,11 +70,8 @@ const artifactEntry = z.strictObject({
   runs: z.optional(z.array(commandName).check(z.minLength(1), z.maxLength(32))),
   tools: z.optional(
     z.union(
-      [
-        z.literal('capsule'),
-        z.array(z.string().check(z.minLength(1), z.maxLength(256))).check(z.minLength(1), z.maxLength(128)),
-      ],
-      'must be a list of names of tools, or capsule for a skill',
+      [z.literal('capsule'), z.array(toolChoice).check(z.minLength(1), z.maxLength(128))],
+      'must be a list of names of tools, where { <name>: <another name> } renames one, or capsule for a skill',
     ),
   ),
 });

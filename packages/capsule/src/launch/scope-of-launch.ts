@@ -29,6 +29,7 @@ import {
   delegationOfLaunch,
   type LaunchDelegation,
 } from './launch-host.ts';
+import { manifestScope } from './manifest-scope.ts';
 import type { MachineNetwork } from './machine-network.ts';
 import type { GrantedFolder } from './granted-folder.ts';
 import type { readProjectText as ReadProjectText } from './project-text.ts';
@@ -165,8 +166,7 @@ export async function scopeOfLaunch(
       ...encodeScope(grants, report, hold.limits),
       ...network.proxied,
       ...(await commandReads(request, source, loaded)),
-      ...toolVariables(loaded),
-      ...notified(loaded),
+      ...manifestScope(loaded),
       ...project?.scope,
       ...read.found?.scope,
     },
@@ -312,20 +312,6 @@ async function hostReadRefusals(
   const surroundings = { home, own: [root, state, loaded.directory], given: [given], env };
   const flag = adhoc === undefined ? null : '--host-read';
   return refusedHostReads(hostRead, surroundings, { locate: loaded.locate, flag });
-}
-
-/** Their values may be secrets, and are not shown. */
-function toolVariables({ manifest }: LoadedManifest): Pick<ScopeObject, 'tool_variables'> {
-  const set = manifest.artifacts.flatMap(({ name, env = {} }) => {
-    const names = Object.keys(env);
-    return names.length === 0 ? [] : [[name, names] as const];
-  });
-  return set.length === 0 ? {} : { tool_variables: Object.fromEntries(set) };
-}
-
-/** Its path may be a secret, and is not shown. */
-function notified({ manifest: { notify } }: LoadedManifest): Pick<ScopeObject, 'notified'> {
-  return notify === undefined ? {} : { notified: new URL(notify.webhook).origin };
 }
 
 /** Where the programs of the capsule will write, made or not. */

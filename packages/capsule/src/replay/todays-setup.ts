@@ -5,6 +5,7 @@ import { join } from 'node:path';
 
 import { lower } from '@svc/artifacts/grants/effective-grants.ts';
 import { encodeScope, type ScopeObject } from '@svc/artifacts/grants/scope-object.ts';
+import { chosenTools, serverToolName } from '@svc/artifacts/manifest/chosen-tools.ts';
 import { loadWorkspaceConfig } from '@svc/artifacts/manifest/config.ts';
 import { declaredArtifacts } from '@svc/artifacts/manifest/declared-artifacts.ts';
 import type { KeyPath } from '@svc/artifacts/manifest/key-path.ts';
@@ -20,6 +21,7 @@ import { effectiveFloor } from '@svc/sandbox/floor.ts';
 import { unheld } from '@svc/sandbox/limits/held-limits.ts';
 import type { Setup } from '@svc/session/replay/recorded-history.ts';
 import { declaredTools, type ToolSources } from '../stage/declared-tools.ts';
+import { manifestScope } from '../launch/manifest-scope.ts';
 import { listenerTokenOf, sessionRedactor } from '../launch/session-secrets.ts';
 import { headerSecrets } from '../launch/telemetry-secrets.ts';
 import { hookSetups, type KeptWhere, type SettingsSetup, type ToolSetup, toolSetup } from '../stage/session-setup.ts';
@@ -77,7 +79,10 @@ export async function readProject({ file, env, places }: ProjectRequest): Promis
     grants,
     artifacts,
     redact,
-    scope: redactedJson(encodeScope(grants, host, unheld(grants.resources).limits), redact) as ScopeObject,
+    scope: redactedJson(
+      { ...encodeScope(grants, host, unheld(grants.resources).limits), ...manifestScope(loaded) },
+      redact,
+    ) as ScopeObject,
     warnings: [...loaded.warnings, ...workspace.warnings, ...warnings],
   };
 }
@@ -97,7 +102,10 @@ export function setupToday(project: TodaysProject, recorded: Setup): Setup {
   const { loaded, artifacts, scope, redact } = project;
   const { inference, lifecycle } = loaded.manifest;
   const before = JSON.parse(recorded.tools) as readonly ToolSetup[];
-  const tools = declaredTools(project, (name) => before.filter(({ artifact }) => artifact === name));
+  const tools = declaredTools(project, (name) => {
+    const names = namesToday(artifacts, name);
+    return before.filter(({ artifact }) => artifact === name).map((tool) => renamed(tool, name, names));
+  });
   const settings: SettingsSetup = {
     inference,
     lifecycle,
@@ -112,6 +120,17 @@ export function setupToday(project: TodaysProject, recorded: Setup): Setup {
     hooks: JSON.stringify(redactedJson(hookSetups(artifacts), redact)),
     settings: JSON.stringify(redactedJson(settings, redact)),
   };
+}
+
+function namesToday(artifacts: ToolSources['artifacts'], name: string): ReadonlyMap<string, string> {
+  const of = artifacts.find(({ manifest }) => manifest.name === name);
+  return of === undefined ? new Map() : chosenTools(of.entry).names;
+}
+
+function renamed({ listedAs, ...tool }: ToolSetup, artifact: string, names: ReadonlyMap<string, string>): ToolSetup {
+  const own = listedAs ?? tool.name.slice(serverToolName(artifact, '').length);
+  const name = names.get(own) ?? own;
+  return { ...tool, name: serverToolName(artifact, name), ...(name === own ? {} : { listedAs: own }) };
 }
 
 /** The recorded file: that of today is no part of the capsule. */

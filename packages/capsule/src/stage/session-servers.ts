@@ -1,5 +1,6 @@
 /** Starts the MCP servers of a session. */
 
+import { chosenTools } from '@svc/artifacts/manifest/chosen-tools.ts';
 import type { InstalledArtifact } from '@svc/artifacts/store/installed-artifact.ts';
 import { sha256Hex } from '@svc/kit/sha256.ts';
 import { systemClock } from '@svc/kit/system-clock.ts';
@@ -47,7 +48,7 @@ export class SessionServers {
    */
   async tools({ entry, manifest, sha256 }: InstalledArtifact, access: ServerAccess): Promise<readonly Tool[]> {
     const { name, description } = manifest;
-    const chosen = entry.tools === 'capsule' ? null : (entry.tools ?? null);
+    const { patterns: chosen, names } = chosenTools(entry);
     // Another choice of tools of the same server is another list.
     const key = chosen === null ? sha256 : sha256Hex(`${sha256} ${chosen.join(' ')}`);
     const { pinned = null } = access;
@@ -81,7 +82,7 @@ export class SessionServers {
     const isEmpty = tools.length === 0 && unmatched === undefined;
     if (leftOut.length > 0 || isEmpty) onWarning(partlyOffered(name, offered.value));
     if (unmatched !== undefined) onWarning(notListed(name, unmatched));
-    return createMcpTools({ name, description, server, listed: tools });
+    return createMcpTools({ name, description, server, listed: tools, names });
   }
 
   /** What of the tools that were accepted can be offered; checking takes long, so it is kept. */

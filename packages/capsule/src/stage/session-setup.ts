@@ -16,7 +16,10 @@ export function keptWhere(conversations: Conversations | null): KeptWhere {
 }
 
 /** A tool without what it does. */
-export type ToolSetup = Pick<Tool, 'name' | 'description' | 'inputSchema' | 'kind' | 'artifact' | 'isOwn' | 'permits'>;
+export type ToolSetup = Pick<
+  Tool,
+  'name' | 'description' | 'inputSchema' | 'kind' | 'artifact' | 'listedAs' | 'isOwn' | 'permits'
+>;
 
 /** A hook without its component. */
 export type HookSetup = { readonly name: string } & Pick<
@@ -35,8 +38,9 @@ export interface SettingsSetup {
   readonly projectText?: string;
 }
 
-export function toolSetup({ name, description, inputSchema, kind, artifact, isOwn, permits }: ToolSetup): object {
-  return { name, description, inputSchema, kind, artifact, isOwn, permits };
+export function toolSetup(tool: ToolSetup): object {
+  const { name, description, inputSchema, kind, artifact, listedAs, isOwn, permits } = tool;
+  return { name, description, inputSchema, kind, artifact, listedAs, isOwn, permits };
 }
 
 /** The hooks among the artifacts of a session, in their order. */

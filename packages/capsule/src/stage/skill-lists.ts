@@ -1,5 +1,6 @@
 /** Finds what the lists of the skills of a capsule allow: `allowed-tools` of `SKILL.md`, or what the operator says in its place. */
 
+import { skillWords } from '@svc/artifacts/manifest/chosen-tools.ts';
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import { firstNames } from '@svc/kit/diagnostics/printable.ts';
 import { allowedTools, type Permit, shownPermits } from '@svc/session/tools/skills/allowed-tools.ts';
@@ -50,7 +51,8 @@ export function limitSkills<Named extends Listed>(
 
 /** Returns null for a skill that narrows nothing. */
 export function wordsOf({ entry, skill }: Pick<FolderArtifact, 'entry' | 'skill'>): readonly string[] | null {
-  return entry.tools === 'capsule' ? null : (entry.tools ?? skill.allowed);
+  const own = skillWords(entry);
+  return own === 'capsule' ? null : (own ?? skill.allowed);
 }
 
 function withPermits<Named extends Listed>(tool: Named, permits: readonly Permit[] | undefined): Named {

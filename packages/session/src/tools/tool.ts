@@ -197,6 +197,8 @@ export interface ToolDeclaration {
 export interface Tool extends ToolDeclaration {
   /** The artifact it belongs to; absent when it has that name itself, or belongs to none. */
   readonly artifact?: string;
+  /** What its MCP server calls it; absent where the manifest gives it no other name. */
+  readonly listedAs?: string;
   call(args: Readonly<Record<string, unknown>>, context: ToolCallContext): Promise<ToolOutcome>;
   /** What the list of a skill allows while it is in use; absent of a skill without one, and of everything else. */
   readonly permits?: readonly Permit[];

@@ -78,6 +78,15 @@ describe('a list', () => {
     expect(allowedTools(['TodoWrite'], callables, place)).toEqual({ permits: [], unknown: [] });
   });
 
+  it('names tools of a server by the names that the server has', () => {
+    const place = { root: '', scripts: {} };
+    const renamed = [{ name: 'linear__issue', kind: 'mcp', artifact: 'linear', listedAs: 'get_issue' }];
+    const allowed = (word: string): readonly Permit[] => allowedTools([word], renamed, place).permits;
+    expect(allowed('mcp__linear__get_*')).toEqual([{ tool: 'linear__issue' }]);
+    expect(allowed('mcp__linear__issue')).toEqual([]);
+    expect(allowed('linear__issue')).toEqual([{ tool: 'linear__issue' }]);
+  });
+
   it('shows itself in words', () => {
     expect(shownPermits(of('Bash(git diff:*), Read Grep Bash(make) mcp__linear__search Agent(deployer)'))).toBe(
       'git diff …; make; linear__search; delegate-task deployer; cat, grep (read only); svc-tool-editor read, search',

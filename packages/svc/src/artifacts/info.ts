@@ -2,6 +2,7 @@
 
 import { Command } from 'commander';
 
+import { chosenTools } from '@svc/artifacts/manifest/chosen-tools.ts';
 import { isArtifactName } from '@svc/artifacts/manifest/names.ts';
 import { parseArtifactRef, spell } from '@svc/artifacts/store/artifact-ref.ts';
 import {
@@ -85,11 +86,16 @@ export function infoCommand(context: CommandContext): Command {
         const view = new DownloadView(context, context.stderr.isTerminal);
         const asked = { ...places, sources: lazySources(choice), fetching: { observer: view } };
         const entries = entriesIfReadable(context, options.manifest);
-        const from = entries.find((entry) => entry.name === name && entry.version === version)?.from;
-        const inside = await lookInside({ name, version, from }, asked);
+        const entry = entries.find((each) => each.name === name && each.version === version);
+        const inside = await lookInside({ name, version, from: entry?.from }, asked);
         if (fault?.code === 'E-IO-003') sayUnknown();
         const known = listed?.all.find((candidate) => candidate.version === version)?.listed ?? null;
-        const shown = { known, inside, copies: copies.filter((copy) => copy.version === version) };
+        const shown = {
+          known,
+          inside,
+          copies: copies.filter((copy) => copy.version === version),
+          renamed: chosenTools(entry ?? {}).names,
+        };
         if (options.json === true) context.stdout.write(jsonLine(objectOf({ name, version }, shown)));
         else for (const line of linesOf({ name, version }, shown, context)) context.stdout.write(line);
       });

@@ -20,12 +20,14 @@ interface VersionFacts {
   /** It is null where nobody has looked. */
   readonly inside: InsideFacts | null;
   readonly copies: readonly LocalCopy[];
+  /** Names that the manifest gives to tools of a server, by those that the server has; absent where nobody has looked inside. */
+  readonly renamed?: ReadonlyMap<string, string>;
 }
 
 /** As `--json` has it (docs/cli.md "svc info"). */
 export function objectOf(
   { name, version }: ArtifactRef,
-  { known, inside, copies }: VersionFacts,
+  { known, inside, copies, renamed = new Map() }: VersionFacts,
 ): Record<string, unknown> {
   const { state = null, reason = null, archives = null } = known ?? {};
   const here = copies.map(({ origin, platform, bytes, sha256, signatures }) => {
@@ -43,6 +45,7 @@ export function objectOf(
     input_schema: inputSchema,
     command,
     server: server === null ? null : { url: server.url, logged_in: server.hasLogin },
+    renamed_tools: Object.fromEntries(renamed),
     hook,
     world: component?.world ?? null,
     exports: component?.exports ?? null,
@@ -63,7 +66,7 @@ function verdictObject(verdict: Verdict): Record<string, unknown> {
 
 /** A line for each thing there is to say. */
 export function linesOf(ref: ArtifactRef, facts: VersionFacts, context: CommandContext): readonly Shown[] {
-  const { known, inside, copies } = facts;
+  const { known, inside, copies, renamed = new Map<string, string>() } = facts;
   const rows: (readonly [title: string, value: string | null])[] = [
     ['artifact', spell(ref)],
     ...(inside === null ? [] : insideRows(inside)),
@@ -73,6 +76,7 @@ export function linesOf(ref: ArtifactRef, facts: VersionFacts, context: CommandC
     ['here', copies.length === 0 ? null : [...new Set(copies.map(({ origin }) => origin))].join(' ')],
     ...(inside === null ? [] : signatureRows(inside, context)),
     ...(inside === null ? [] : reachRows(inside)),
+    ...[...renamed].map(([tool, name]) => ['renamed', `${tool} as ${name}`] as const),
   ];
   return rows.flatMap(([title, value]) => (value === null ? [] : [say`${title.padEnd(11)}  ${value}\n`]));
 }

@@ -1,5 +1,6 @@
 /** Shows what skills ask for that svc.lock does not record of them, and refuses a list that lets more through than the recorded one. */
 
+import { skillWords } from '@svc/artifacts/manifest/chosen-tools.ts';
 import { spell } from '@svc/artifacts/store/artifact-ref.ts';
 import type { InstallRequest } from '@svc/artifacts/store/install.ts';
 import type { InstalledArtifact } from '@svc/artifacts/store/installed-artifact.ts';
@@ -68,7 +69,7 @@ function askedLines({ allowed, scripts, compatibility }: LockedSkill): readonly 
 
 /** The operator's own list stands in the place of the file's. */
 function widerThan(before: LockedArtifact, { manifest, entry, skill }: InstalledArtifact): readonly Diagnostic[] {
-  const { tools } = entry;
+  const tools = skillWords(entry);
   if (skill === undefined || tools === 'capsule') return [];
   if (before.skill !== undefined) {
     const [old, now] = [before.skill, skill].map(({ allowed, scripts }) => ({ words: tools ?? allowed, scripts }));

@@ -120,6 +120,13 @@ Effective grants
     );
   });
 
+  it('names the tools of servers that have another name here', () => {
+    const renamed = { linear__issue: 'get_issue', linear__issues: 'list_issues' };
+    expect(documented({ ...muchGranted, renamed_tools: renamed })).toMatch(
+      /^ {2}tools renamed: +linear__issue: get_issue of its server\n +linear__issues: list_issues of its server\n/m,
+    );
+  });
+
   it('names the paths of the host, where there are any', () => {
     expect(documented({ ...muchGranted, host_read: ['/opt/sdk', '/srv/data'] })).toMatch(
       /^ {2}env allow: +LANG, TZ\n {2}host read: +\/opt\/sdk, \/srv\/data\n/m,

@@ -64,6 +64,7 @@ function grantFields(scope: ScopeObject): readonly Field[] {
     ['preopens', preopenLines(scope.preopens)],
     ...commandReads(scope),
     ...toolVariables(scope),
+    ...renamedTools(scope),
     ...projectFolder(scope),
     ...projectText(scope),
     ...lists(scope, (key) => key === 'network_allow'),
@@ -142,6 +143,12 @@ function remoteServers({ mcp_servers: servers = [] }: ScopeObject): readonly Fie
 function toolVariables({ tool_variables: set = {} }: ScopeObject): readonly Field[] {
   const lines = Object.entries(set).map(([artifact, names]) => `${artifact}: ${names.join(' ')}`);
   return lines.length === 0 ? [] : [['variables set', lines]];
+}
+
+/** Fields for tools of MCP servers that have another name here. */
+function renamedTools({ renamed_tools: renamed = {} }: ScopeObject): readonly Field[] {
+  const lines = Object.entries(renamed).map(([name, tool]) => `${name}: ${tool} of its server`);
+  return lines.length === 0 ? [] : [['tools renamed', lines]];
 }
 
 /** Fields for a task without a manifest, and for a workdir that was named. */

@@ -1,5 +1,6 @@
 /** Turns the tools of an MCP server into tools for the model. */
 
+import { serverToolName } from '@svc/artifacts/manifest/chosen-tools.ts';
 import type { ListedTool } from './listed-tools.ts';
 import type { ToolServer } from './tool-server.ts';
 import type { Tool } from '../tool.ts';
@@ -14,27 +15,38 @@ interface McpToolsSettings {
   readonly description: string;
   readonly server: ToolServer;
   readonly listed: readonly ListedTool[];
+  /** Names that the manifest gives, by those that the server has. */
+  readonly names: ReadonlyMap<string, string>;
 }
 
 /**
  * The tools of an MCP server, named `<artifact>__<tool>`. Names of artifacts have no underscore, so two artifacts cannot make
  * the same name, whatever their servers list.
  */
-export function createMcpTools({ name: artifact, description, server, listed }: McpToolsSettings): readonly Tool[] {
-  return listed.map((tool) => ({
-    name: `${artifact}__${tool.name}`,
-    artifact,
-    description: tool.description === '' ? description : tool.description,
-    kind: 'mcp',
-    inputSchema: tool.inputSchema,
-    call: (args, { signal, digits, requestInput, onOutput }) => {
-      const name = tool.name;
-      // Below zero: the commands of a session have the numbers from zero.
-      const number = (last -= 1);
-      const onProgress = (line: string): void =>
-        onOutput?.({ name, number, output: 'stdout' }, Buffer.from(`${line}\n`));
-      return server.call({ tool: name, args, digits, signal, ask: requestInput, onProgress });
-    },
-    warm: () => server.prepare(),
-  }));
+export function createMcpTools({
+  name: artifact,
+  description,
+  server,
+  listed,
+  names,
+}: McpToolsSettings): readonly Tool[] {
+  return listed.map(({ name: listedAs, description: own, inputSchema }) => {
+    const name = names.get(listedAs) ?? listedAs;
+    return {
+      name: serverToolName(artifact, name),
+      artifact,
+      ...(name === listedAs ? {} : { listedAs }),
+      description: own === '' ? description : own,
+      kind: 'mcp',
+      inputSchema,
+      call: (args, { signal, digits, requestInput, onOutput }) => {
+        // Below zero: the commands of a session have the numbers from zero.
+        const number = (last -= 1);
+        const onProgress = (line: string): void =>
+          onOutput?.({ name, number, output: 'stdout' }, Buffer.from(`${line}\n`));
+        return server.call({ tool: listedAs, args, digits, signal, ask: requestInput, onProgress });
+      },
+      warm: () => server.prepare(),
+    };
+  });
 }

@@ -8,6 +8,8 @@ export interface ListedCallable {
   readonly kind: string;
   /** The artifact of a tool that an MCP server offers. */
   readonly artifact?: string | undefined;
+  /** What the server calls it, where the manifest gives it another name. */
+  readonly listedAs?: string | undefined;
 }
 
 /** One kind of call that a list lets through. */
@@ -201,8 +203,10 @@ function namedPermits(pattern: string, callable: readonly ListedCallable[]): rea
     server === null
       ? callable.filter(({ name }) => matchesText(pattern, name))
       : callable.filter(
-          ({ kind, artifact, name }) =>
-            kind === 'mcp' && artifact === server.artifact && matchesText(server.tool, name.slice(artifact.length + 2)),
+          ({ kind, artifact, name, listedAs }) =>
+            kind === 'mcp' &&
+            artifact === server.artifact &&
+            matchesText(server.tool, listedAs ?? name.slice(artifact.length + 2)),
         );
   return found.map(({ name }) => ({ tool: name }));
 }

@@ -1,8 +1,9 @@
 import { describe, expect, it } from 'vitest';
 
+import type { ScopeObject } from '@svc/artifacts/grants/scope-object.ts';
 import type { InferenceRequest, Message } from '@svc/session/model/driver.ts';
 import { inProcessorTime } from '../../../../../test/support/processor-time.ts';
-import { RequestComparison } from './compared.ts';
+import { comparableGrants, firstUnequal, RequestComparison } from './compared.ts';
 
 function said(text: string): Message {
   return { role: 'user', content: [{ type: 'text', text }] };
@@ -53,5 +54,32 @@ describe('the fingerprint of the requests of a session', () => {
     expect(value).toMatch(/^[0-9a-f]{16}$/);
     // The texts of all requests have 10 GB together, those of all messages 20 MB.
     expect(ms).toBeLessThan(4000);
+  });
+});
+
+describe('grants with more to say than their names', () => {
+  it('differ wherever one of them says something else', () => {
+    const web = { artifact: 'web', url: 'https://a.example/mcp', auth: null };
+    const held = { host: 'api.example:443', rules: ['GET /x'], credential: 'key' };
+    const bare = { containment: { declared: 'sealed' }, limits: [], preopens: [] };
+    const of = (server: object, host: object): ReturnType<typeof comparableGrants> =>
+      comparableGrants({
+        ...bare,
+        mcp_servers: [{ ...web, ...server }],
+        bound_hosts: [{ ...held, ...host }],
+      } as unknown as ScopeObject);
+    const difference = (server: object, host: object): unknown =>
+      firstUnequal(of({}, {}), of(server, host), '/grants', []);
+    expect(difference({}, {})).toBe(null);
+    expect(difference({ url: 'https://b.example/mcp' }, {})).toEqual({
+      path: '/grants/mcp_servers/web/url',
+      recorded: 'https://a.example/mcp',
+      now: 'https://b.example/mcp',
+    });
+    expect(difference({}, { rules: ['GET /x', 'POST /x'] })).toEqual({
+      path: '/grants/bound_hosts/api.example:443/rules/POST ~1x',
+      recorded: undefined,
+      now: 'granted',
+    });
   });
 });

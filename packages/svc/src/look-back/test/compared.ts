@@ -87,8 +87,19 @@ export function comparableGrants(scope: ScopeObject): Tree {
   };
 }
 
-function granted(names: readonly string[]): Tree {
-  return Object.fromEntries(names.map((name) => [name, 'granted']));
+/** Things with more to say have their names first. */
+function granted(things: readonly (string | object)[]): Tree {
+  return Object.fromEntries(
+    things.map((thing) => {
+      if (typeof thing === 'string') return [thing, 'granted'];
+      const [[, name] = [], ...rest] = Object.entries(thing) as [string, unknown][];
+      const told = rest.filter(([, value]) => value !== null);
+      return [
+        String(name),
+        Object.fromEntries(told.map(([key, value]) => [key, Array.isArray(value) ? granted(value) : value])),
+      ];
+    }),
+  );
 }
 
 /** What has to change in the grants of a recording for them to be those of now: paths, and what is there; null for nothing. */

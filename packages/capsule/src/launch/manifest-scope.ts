@@ -1,0 +1,32 @@
+/** Reads from a manifest what a scope says of it beside its grants. */
+
+import type { ScopeObject } from '@svc/artifacts/grants/scope-object.ts';
+import { chosenTools, serverToolName } from '@svc/artifacts/manifest/chosen-tools.ts';
+import type { LoadedManifest } from '@svc/artifacts/manifest/loaded-manifest.ts';
+
+type ManifestScope = Pick<ScopeObject, 'tool_variables' | 'renamed_tools' | 'notified'>;
+
+export function manifestScope(loaded: LoadedManifest): ManifestScope {
+  return { ...toolVariables(loaded), ...renamedTools(loaded), ...notified(loaded) };
+}
+
+/** Their values may be secrets, and are not shown. */
+function toolVariables({ manifest }: LoadedManifest): Pick<ScopeObject, 'tool_variables'> {
+  const set = manifest.artifacts.flatMap(({ name, env = {} }) => {
+    const names = Object.keys(env);
+    return names.length === 0 ? [] : [[name, names] as const];
+  });
+  return set.length === 0 ? {} : { tool_variables: Object.fromEntries(set) };
+}
+
+function renamedTools({ manifest }: LoadedManifest): Pick<ScopeObject, 'renamed_tools'> {
+  const renamed = manifest.artifacts.flatMap((entry) =>
+    [...chosenTools(entry).names].map(([tool, name]) => [serverToolName(entry.name, name), tool] as const),
+  );
+  return renamed.length === 0 ? {} : { renamed_tools: Object.fromEntries(renamed) };
+}
+
+/** Its path may be a secret, and is not shown. */
+function notified({ manifest: { notify } }: LoadedManifest): Pick<ScopeObject, 'notified'> {
+  return notify === undefined ? {} : { notified: new URL(notify.webhook).origin };
+}
