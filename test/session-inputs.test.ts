@@ -143,6 +143,7 @@ const known: Readonly<Record<string, Readonly<Partial<Record<Reader, Way>>>>> = 
   'session/loop/task-board.ts': { clock: 'unseen', timer: 'around', race: 'around' },
   'session/task-records.ts': { clock: 'around' },
   'session/loop/task-runner.ts': { duration: 'durations' },
+  'session/loop/way-to-model.ts': { duration: 'durations' },
   'session/workdir/workdir-size.ts': { duration: 'effect', timer: 'effect', race: 'effect' },
   // What is sent to collectors, which a session never waits for and a replay has nothing of.
   'telemetry/batch-queue.ts': { duration: 'around', chance: 'around', timer: 'around' },

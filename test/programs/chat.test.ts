@@ -6,6 +6,7 @@ import { afterEach, describe, expect, it } from 'vitest';
 
 import { calls, says as finishes } from '@svc/testing/fake-reply.ts';
 import { useCapsules } from '../support/capsule-folders.ts';
+import { readTrace } from '../support/read-trace.ts';
 import { asks, runs, says, script } from '../support/scripted-turns.ts';
 import { FirstMinute } from '../support/first-minute.ts';
 import { startCapsule, svc } from '../support/svc-process.ts';
@@ -127,6 +128,45 @@ describe.skipIf(skipped)('svc chat (skipped without python3)', () => {
     expect(rows.filter((row) => row.startsWith('\u2502'))).toEqual(['\u2502 Hello to you.', '\u2502 Hello to you.']);
     expect(runningIn(workspace)).toEqual([]);
     expect(chat.modes.at(-1)).toBe(chat.modes[0]);
+  });
+
+  it('has a task begin with the skill that is named, which Tab completes, and knows no other', async () => {
+    const artifacts = ['forms', 'help', 'own']
+      .map((name) => `{ name: ${name}, version: 1.0.0, runtime: skill, source: ./skills/${name} }`)
+      .join(', ');
+    const workspace = capsule({ script: script(says('Filled.')), manifest: `artifacts: [${artifacts}]\n` });
+    const head = (more: string): string => `---\ndescription: d\n${more}---\nFill $ARGUMENTS.\n`;
+    workspace.write('skills/forms/SKILL.md', head('disable-model-invocation: true\nallowed-tools: Read\n'));
+    workspace.write('skills/help/SKILL.md', head(''));
+    workspace.write('skills/own/SKILL.md', head('user-invocable: false\n'));
+    const chat = terminal(workspace, ['chat']);
+    await chat.shows(/^>$/);
+    chat.type('/fo\t');
+    await chat.shows(/^> \/forms/);
+    chat.type('this form\r');
+    await chat.sends(/- done in/);
+    chat.type('/skill:help\r');
+    await chat.sends(/- done in/);
+    chat.type('/own this\r');
+    await chat.sends(/there is no command or skill \/own/);
+    chat.type('/help\r');
+    await chat.sends(/skills: \/forms, \/skill:help, each with a text behind it/);
+    const [running] = runningIn(workspace);
+    chat.type('\u0004');
+    await chat.shows(/^ {2}s stop/);
+    chat.type('s');
+    expect(await chat.ended).toBe(0);
+    const traced = readTrace(join(running?.session_directory ?? '', 'trace.jsonl'));
+    const called = traced.filter(({ event_type: type }) => type === 'skill_call');
+    const common = { turn: 0, tool_call_id: null, arguments: {}, is_error: false, by: 'local' };
+    expect(called).toEqual([
+      expect.objectContaining({ skill_name: 'forms', ...common }),
+      expect.objectContaining({ skill_name: 'help', ...common }),
+    ]);
+    const given = traced.filter(({ event_type: type }) => type === 'task_received').map(({ text }) => text);
+    expect(given).toEqual(['this form', '']);
+    const replayed = await svc(workspace, ['run', '--replay', running?.session_id ?? '']);
+    expect(replayed).toMatchObject({ code: 0, stdout: expect.stringContaining('the same except for ids and times') });
   });
 
   it('leaves the capsule running where that is wished, and joins it again', async () => {

@@ -299,10 +299,11 @@ fs.readFileSync = (path, ...rest) => {
   it('stays away from models where it says so', async () => {
     const head = '---\ndescription: d\ndisable-model-invocation: true\n---\n';
     const { said, stderr } = await run(withSkill('', { files: { 'skills/forms/SKILL.md': head } }), ['forms', {}]);
-    expect(stderr).toContain(
-      'warning[W-RUN-210]: the skill forms says disable-model-invocation: no model is offered it',
-    );
+    expect(stderr).toBe('');
     expect(said).toContain('there is no tool named "forms"');
+    const neither = head.replace('---\n', '---\nuser-invocable: false\n');
+    const ofNobody = await run(withSkill('', { files: { 'skills/forms/SKILL.md': neither } }), ['forms', {}]);
+    expect(ofNobody.stderr).toContain('warning[W-RUN-210]: the skill forms says disable-model-invocation and user-inv');
   });
 
   it('does not take a place that a person has filled', async () => {

@@ -19,6 +19,7 @@ import { taskFrames } from '@svc/session/stream/task-frames.ts';
 import { traceLines } from '@svc/session/replay/trace-lines.ts';
 import type { WorkdirSize } from '@svc/session/workdir/workdir-size.ts';
 import { BackgroundCommands } from '@svc/session/tools/background/background-commands.ts';
+import { SkillCeiling } from '@svc/session/tools/skills/skill-ceiling.ts';
 import { Inventory } from '@svc/session/tools/inventory.ts';
 import type { Tool } from '@svc/session/tools/tool.ts';
 import type { TraceEvent, Trace } from '@svc/record/trace/events.ts';
@@ -106,7 +107,7 @@ export class SessionFixture {
         driver: recordedDriver(this.driver, recorder),
         approvals: options.approvals?.(recorder, clock) ?? null,
         onFailed: () => {},
-        inventory: new Inventory(
+        inventory: inventoryOf(
           (options.tools ?? []).map((tool) => recordedTool(tool, recorder)),
           clock,
         ),
@@ -193,6 +194,16 @@ function tellApart(event: string, data: Record<string, unknown>): string {
 }
 
 /** A tool in process; its outcome defaults to a pass that answers `ok`. */
+function inventoryOf(tools: readonly Tool[], clock: FakeClock): Inventory {
+  const ceiling = tools.some(({ permits }) => permits !== undefined) ? new SkillCeiling(tools) : null;
+  return new Inventory(tools, clock, undefined, ceiling);
+}
+
+/** A skill that gives this text. */
+export function fakeSkill(name: string, text: string, more: Pick<Tool, 'permits' | 'callers'> = {}): Tool {
+  return { ...fakeTool(name, async () => passed(text)), kind: 'skill', ...more };
+}
+
 export function fakeTool(name: string, call: Tool['call'] = async () => passed('ok')): Tool {
   return { name, description: name, kind: 'wasm', inputSchema: { type: 'object' }, call };
 }

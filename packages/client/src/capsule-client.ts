@@ -26,6 +26,7 @@ import {
 import { encodeResourcePath } from '@svc/protocol/resource-path.ts';
 import { decodeStopReport, type StopReport } from '@svc/protocol/stop-report.ts';
 import { decodeTask, type TaskFacts } from '@svc/protocol/task-object.ts';
+import { encodeTaskSkills } from '@svc/protocol/task-skills.ts';
 import { encodeTaskOrigin, type TaskOrigin } from '@svc/protocol/task-origin.ts';
 import { ClientError } from './client-error.ts';
 import { askingForEvents, faultOf, oddAnswer } from './event-stream.ts';
@@ -48,6 +49,8 @@ export interface SendOptions extends CallOptions, MessageTags {
   readonly contextId?: string | undefined;
   /** How the message reaches the capsule; absent for an ordinary message of a user. */
   readonly origin?: TaskOrigin;
+  /** Skills whose texts the task begins with. */
+  readonly skills?: readonly string[];
   /** True for a message that must not answer the question that waits. A capsule without live events takes it as the answer all the same. */
   readonly isTask?: boolean;
 }
@@ -119,12 +122,17 @@ export class CapsuleClient {
 
   /** Starts a task, or answers the one that waits for input. A capsule with no room answers a task with state `rejected`. */
   async send(text: string, options: SendOptions = {}): Promise<TaskFacts> {
-    const { contextId, origin = { kind: 'message' }, isTask = false, signal } = options;
+    const { contextId, origin = { kind: 'message' }, isTask = false, skills = [], signal } = options;
     this.#messages += 1;
     const message = { messageId: `message-${this.#messages}`, role: 'user', text };
     const params = encodeMessage(contextId === undefined ? message : { ...message, contextId });
     const more = isTask ? askingForEvents : {};
-    const headers = { ...encodeTaskOrigin(origin), ...encodeMessageTags(options), ...more };
+    const headers = {
+      ...encodeTaskOrigin(origin),
+      ...encodeMessageTags(options),
+      ...encodeTaskSkills(skills),
+      ...more,
+    };
     return this.#taskIn(await this.call('message/send', params, { signal, headers }));
   }
 

@@ -126,6 +126,7 @@ function decodeOfTask(event: string, taskId: string, fields: JsonObject): LiveEv
 
 function decodeSnapshot(fields: JsonObject): Snapshot {
   const tasks: readonly unknown[] = Array.isArray(fields['tasks']) ? fields['tasks'] : [];
+  const skills = asStrings(fields['skills']);
   return {
     event: 'snapshot',
     sessionId: textIn(fields, 'session_id'),
@@ -137,6 +138,7 @@ function decodeSnapshot(fields: JsonObject): Snapshot {
     usage: tokensIn(asJsonObject(fields['usage'])),
     tasks: tasks.flatMap((task) => decodeLiveTask(asJsonObject(task)) ?? []),
     tasksLeftOut: countIn(fields, 'tasks_left_out'),
+    ...(skills === null || skills === undefined ? {} : { skills }),
   };
 }
 

@@ -45,6 +45,7 @@ const events: fc.Arbitrary<LiveEvent> = fc.oneof(
       { maxLength: 3 },
     ),
     tasksLeftOut: count,
+    skills: fc.array(text, { maxLength: 3 }),
   }),
   fc.record({
     event: fc.constant('task_received' as const),

@@ -38,6 +38,8 @@ export interface Snapshot {
   readonly tasks: readonly LiveTask[];
   /** How many more wait than `tasks` holds. */
   readonly tasksLeftOut: number;
+  /** The skills that a task can begin with; missing without any. */
+  readonly skills?: readonly string[];
 }
 
 interface OfTask {
@@ -205,6 +207,7 @@ function snapshotData(snapshot: Snapshot): Readonly<Record<string, unknown>> {
       return { task_id, context_id, state, origin, text, question: asked };
     }),
     tasks_left_out: snapshot.tasksLeftOut,
+    ...(snapshot.skills === undefined ? {} : { skills: snapshot.skills }),
   };
 }
 

@@ -15,6 +15,7 @@ function begun(call: Omit<RequestedCall, 'id' | 'name'>): unknown {
       id: 'ses_1',
       events: { tell: ({ text }) => void told.push(text), subscribeWithEvents: () => {} },
       board: { live: () => [], before: () => 0 },
+      skills: { names: [] },
       activity,
       clock: new FakeClock(),
       model: 'm',

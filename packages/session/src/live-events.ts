@@ -30,6 +30,7 @@ interface LiveSession {
   readonly id: string;
   readonly events: Pick<EventStream, 'tell' | 'subscribeWithEvents'>;
   readonly board: Pick<TaskBoard, 'live' | 'before'>;
+  readonly skills: { readonly names: readonly string[] };
   readonly activity: SessionActivity;
   readonly clock: Pick<Clock, 'monotonicMs' | 'after'>;
   readonly model: string;
@@ -114,7 +115,7 @@ export class LiveEvents {
 
   /** Where the session stands. */
   snapshot(): string {
-    const { id, model, used, board } = this.#session;
+    const { id, model, used, board, skills } = this.#session;
     const { name, version, containment, methods } = this.#options;
     const live = board.live();
     return encodeLiveEvent({
@@ -128,6 +129,7 @@ export class LiveEvents {
       usage: used,
       tasks: live.slice(0, maxSnapshotTasks).map((task) => this.#liveTask(task)),
       tasksLeftOut: Math.max(0, live.length - maxSnapshotTasks),
+      ...(skills.names.length === 0 ? {} : { skills: skills.names }),
     });
   }
 

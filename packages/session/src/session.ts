@@ -10,6 +10,7 @@ import type { EventStream } from './stream/event-stream.ts';
 import type { TaskBoard } from './loop/task-board.ts';
 import type { TaskRunnerDeps } from './loop/task-runner.ts';
 import type { Task } from './task/task.ts';
+import type { GivenSkills } from './tools/skills/given-skills.ts';
 
 /** What `status:` says (D1 "Process outcome", docs/protocol.md "The end of a session"). */
 export type SessionStatus = 'ok' | 'failed' | 'trapped';
@@ -69,6 +70,11 @@ export class Session {
     const { shellOf } = await import('./loop/typed-command.ts');
     if (shellOf(this.#runner.inventory) === null) return 'no-shell';
     return isTold && this.#runner.conversations === null ? 'no-conversation' : 'yes';
+  }
+
+  /** The skills that a person can have a task begin with. */
+  get skills(): Pick<GivenSkills, 'names' | 'problem'> {
+    return this.#runner.inventory.skills;
   }
 
   /** Is null where the manifest has none. */

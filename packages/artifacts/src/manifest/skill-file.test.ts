@@ -24,7 +24,7 @@ describe('SKILL.md', () => {
       version: null,
       allowed: null,
       text: 'Do it.',
-      isForPeople: false,
+      callers: 'all',
       compatibility: null,
       otherFields: [],
     });
@@ -59,12 +59,12 @@ describe('SKILL.md', () => {
   });
 
   it('keeps fields that it does not know, and cuts what is too long for a model', () => {
-    const { otherFields, description, isForPeople, compatibility } = read(
+    const { otherFields, description, callers, compatibility } = read(
       `description: ${'d'.repeat(5000)}\nmodel: large\ndisable-model-invocation: true\nlicense: MIT\ncompatibility: "needs\\n  git"`,
     );
-    expect(otherFields).toEqual(['model', 'disable-model-invocation']);
+    expect(otherFields).toEqual(['model']);
     expect(description).toHaveLength(4096);
-    expect(isForPeople).toBe(true);
+    expect(callers).toBe('people');
     expect(compatibility).toBe('needs git');
   });
 

@@ -17,26 +17,30 @@ export interface SkillFile {
   readonly allowed: readonly string[] | null;
   /** Behind the head, without the line ends around it. */
   readonly text: string;
-  /** Whether a model is never offered it (`disable-model-invocation`). */
-  readonly isForPeople: boolean;
+  readonly callers: SkillCallers;
   /** `compatibility` in one line; null without it. */
   readonly compatibility: string | null;
-  /** The fields that the standard does not know. */
+  /** The fields that neither the standard knows nor `svc` uses. */
   readonly otherFields: readonly string[];
 }
+
+/** Who may call a skill: `disable-model-invocation: true` leaves it to people, `user-invocable: false` to the model, and both to nobody. */
+export type SkillCallers = 'all' | 'people' | 'model' | 'nobody';
 
 /** More of it does not help a model to choose. */
 const longestDescription = 4096;
 /** Lists of public skills have at most some dozens of words. */
 const mostWords = 1000;
 
-const standardFields: ReadonlySet<string> = new Set([
+const usedFields: ReadonlySet<string> = new Set([
   'name',
   'description',
   'license',
   'compatibility',
   'metadata',
   'allowed-tools',
+  'disable-model-invocation',
+  'user-invocable',
 ]);
 
 /** `E-ART-004` where it has no head, no description, or a head that is no YAML; `file` is for messages. */
@@ -53,9 +57,9 @@ export function parseSkillFile(file: string, whole: string): SkillFile {
     version: typeof version === 'string' ? version : null,
     allowed: allowedWords(file, fields['allowed-tools']),
     text: text.trim(),
-    isForPeople: fields['disable-model-invocation'] === true,
+    callers: callersOf(fields),
     compatibility: textOf(fields['compatibility'])?.replaceAll(/\s+/g, ' ') ?? null,
-    otherFields: Object.keys(fields).filter((field) => !standardFields.has(field)),
+    otherFields: Object.keys(fields).filter((field) => !usedFields.has(field)),
   };
 }
 
@@ -92,6 +96,12 @@ function fieldsOf(file: string, head: string): Readonly<Record<string, unknown>>
   const first = read instanceof Diagnostic ? read : fields;
   const line = first.location === undefined ? '' : `, line ${first.location.line}`;
   throw unfit(`${file}${line}`, `has a head that is not valid: ${first.message}`);
+}
+
+function callersOf(fields: Readonly<Record<string, unknown>>): SkillCallers {
+  const isForPeople = fields['disable-model-invocation'] === true;
+  if (fields['user-invocable'] === false) return isForPeople ? 'nobody' : 'model';
+  return isForPeople ? 'people' : 'all';
 }
 
 function yamlFields(file: string, head: string): Readonly<Record<string, unknown>> | Diagnostic {

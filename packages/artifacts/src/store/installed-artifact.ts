@@ -4,6 +4,7 @@ import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import type { Chunks } from '@svc/kit/files/replace-file.ts';
 import type { PublishedVersion } from '@svc/protocol/version-states.ts';
 import type { ArtifactEntry, ArtifactManifest } from '../manifest/schema.ts';
+import type { SkillCallers } from '../manifest/skill-file.ts';
 import { type ArtifactRef, spell } from './artifact-ref.ts';
 import type { PackedFile } from './archive-writer.ts';
 import type { LockedArtifact } from './lockfile.ts';
@@ -51,10 +52,9 @@ export interface SkillFolder {
   readonly text: string;
   /** The words of `allowed-tools`; null without any. */
   readonly allowed: readonly string[] | null;
-  /** Whether a model is never offered it. */
-  readonly isForPeople: boolean;
+  readonly callers: SkillCallers;
   readonly compatibility: string | null;
-  /** Fields of `SKILL.md` that the standard does not know. */
+  /** Fields of `SKILL.md` that neither the standard knows nor `svc` uses. */
   readonly otherFields: readonly string[];
   /** All files but `SKILL.md`, sorted. */
   readonly files: readonly string[];

@@ -18,7 +18,7 @@ export async function readSkillFolder(directory: string, ref: ArtifactRef): Prom
   const whole = await content.readText(standardSkillFile);
   if (!Buffer.from(whole).equals(bytes)) throw new Diagnostic('E-ART-004', `${directory}/SKILL.md is not UTF-8`);
   const file = parseSkillFile(join(directory, standardSkillFile), whole);
-  const { description, version, text, allowed, isForPeople, compatibility, otherFields } = file;
+  const { description, version, text, allowed, callers, compatibility, otherFields } = file;
   const names = content.files.map(({ name }) => name).filter((name) => name !== standardSkillFile);
   const scripts: Record<string, string> = {};
   for (const { name, data } of content.files) {
@@ -29,7 +29,7 @@ export async function readSkillFolder(directory: string, ref: ArtifactRef): Prom
     ref: { name: ref.name, version: version ?? ref.version },
     description,
     sha256: await content.sha256(),
-    skill: { text, allowed, isForPeople, compatibility, otherFields, files: names.sort(), scripts },
+    skill: { text, allowed, callers, compatibility, otherFields, files: names.sort(), scripts },
   });
 }
 

@@ -21,7 +21,7 @@ export function folderSkills(artifacts: readonly InstalledArtifact[]): readonly 
 }
 
 /**
- * `W-RUN-210` for each part of a skill that does nothing here: scripts that no command runs, and a skill that no model is offered. Throws `E-RUN-210` for a named workdir in which something else has the name of the skills.
+ * `W-RUN-210` for each part of a skill that does nothing here: scripts that no command runs, and a skill that nobody can call. Throws `E-RUN-210` for a named workdir in which something else has the name of the skills.
  */
 export function checkSkills(
   artifacts: readonly InstalledArtifact[],
@@ -35,7 +35,7 @@ export function checkSkills(
     const wanted = [...new Set(Object.values(skill.scripts))].sort();
     const lacking = wanted.filter((each) => !grants.shellAllow.includes(each));
     const warnings = lacking.length === 0 ? [] : [notRun(name, lacking)];
-    if (skill.isForPeople) warnings.push(notOffered(name));
+    if (skill.callers === 'nobody') warnings.push(ofNobody(name));
     return warnings;
   });
 }
@@ -47,9 +47,10 @@ function notRun(name: string, lacking: readonly string[]): Diagnostic {
   });
 }
 
-function notOffered(name: string): Diagnostic {
-  return new Diagnostic('W-RUN-210', `the skill ${name} says disable-model-invocation: no model is offered it`, {
-    hint: 'take the line out of its SKILL.md, or remove the skill',
+function ofNobody(name: string): Diagnostic {
+  const message = `the skill ${name} says disable-model-invocation and user-invocable: false, so that nobody can call it`;
+  return new Diagnostic('W-RUN-210', message, {
+    hint: 'take one of the two lines out of its SKILL.md, or remove the skill',
   });
 }
 

@@ -12,7 +12,9 @@ export async function inventoryOf(
   skills: SessionSkills | null,
   { launch, onWarning }: Pick<OpenSessionRequest, 'launch' | 'onWarning'>,
 ): Promise<Inventory> {
-  const taken = await takenTools(all, onWarning);
+  const forPeople = all.filter(({ callers }) => callers === 'people');
+  const forModel = all.filter(({ callers }) => callers !== 'people');
+  const taken = [...(await takenTools(forModel, onWarning)), ...forPeople];
   const tools = skills?.limited(taken, onWarning) ?? taken;
   return new Inventory(tools, systemClock, launch.redactor, await ceilingOf(tools));
 }

@@ -18,7 +18,7 @@ export function keptWhere(conversations: Conversations | null): KeptWhere {
 /** A tool without what it does. */
 export type ToolSetup = Pick<
   Tool,
-  'name' | 'description' | 'inputSchema' | 'kind' | 'artifact' | 'listedAs' | 'isOwn' | 'permits'
+  'name' | 'description' | 'inputSchema' | 'kind' | 'artifact' | 'listedAs' | 'isOwn' | 'permits' | 'callers'
 >;
 
 /** A hook without its component. */
@@ -39,8 +39,8 @@ export interface SettingsSetup {
 }
 
 export function toolSetup(tool: ToolSetup): object {
-  const { name, description, inputSchema, kind, artifact, listedAs, isOwn, permits } = tool;
-  return { name, description, inputSchema, kind, artifact, listedAs, isOwn, permits };
+  const { name, description, inputSchema, kind, artifact, listedAs, isOwn, permits, callers } = tool;
+  return { name, description, inputSchema, kind, artifact, listedAs, isOwn, permits, callers };
 }
 
 /** The hooks among the artifacts of a session, in their order. */

@@ -29,10 +29,17 @@ interface SessionSkillsDeps {
   readonly startsElsewhere: boolean;
 }
 
-/** Declares such a skill to the model; a skill that only people call has no declaration. */
-export function skillDeclarations({ manifest, skill }: FolderArtifact): readonly ToolDeclaration[] {
-  if (skill.isForPeople) return [];
-  return [skillFolderDeclaration({ name: manifest.name, description: manifest.description, files: skill.files })];
+/** Declares such a skill to who may call it. */
+export function skillDeclarations({ manifest, skill }: FolderArtifact): readonly (ToolDeclaration & CalledBy)[] {
+  if (skill.callers === 'nobody') return [];
+  const { name, description } = manifest;
+  return [{ ...skillFolderDeclaration({ name, description, files: skill.files }), ...calledBy(skill) }];
+}
+
+type CalledBy = Pick<Tool, 'callers'>;
+
+function calledBy({ callers }: FolderArtifact['skill']): CalledBy {
+  return callers === 'people' || callers === 'model' ? { callers } : {};
 }
 
 /** The copies of the skill folders of a session: what it read once is what it shows, whatever becomes of the folders. */
@@ -63,10 +70,10 @@ export class SessionSkills {
     return { guestPath: `/${skillsName}`, hostPath: this.#copies, writable: false };
   }
 
-  /** The tools of those that a model is offered. */
+  /** The tools of those that the model or people may call. */
   tools(): readonly Tool[] {
-    const offered = this.#deps.skills.filter(({ skill }) => !skill.isForPeople);
-    return offered.map(({ manifest: { name, version, description }, skill }) => {
+    const callable = this.#deps.skills.filter(({ skill }) => skill.callers !== 'nobody');
+    return callable.map(({ manifest: { name, version, description }, skill }) => {
       const tool = createSkillFolderTool({
         name,
         version,
@@ -77,7 +84,7 @@ export class SessionSkills {
         limits: () => this.#limits.get(name) ?? null,
         read: async (file) => await readFile(join(this.#copies, name, file)),
       });
-      return this.filledFirst(tool);
+      return this.filledFirst(Object.assign(tool, calledBy(skill)));
     });
   }
 

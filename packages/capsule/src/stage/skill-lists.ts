@@ -4,6 +4,7 @@ import { skillWords } from '@svc/artifacts/manifest/chosen-tools.ts';
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import { firstNames } from '@svc/kit/diagnostics/printable.ts';
 import { allowedTools, type Permit, shownPermits } from '@svc/session/tools/skills/allowed-tools.ts';
+import type { Tool } from '@svc/session/tools/tool.ts';
 import type { FolderArtifact } from '../launch/skill-folders.ts';
 
 interface Listed {
@@ -11,11 +12,12 @@ interface Listed {
   readonly kind: string;
   readonly artifact?: string | undefined;
   readonly permits?: readonly Permit[];
+  readonly callers?: Tool['callers'];
 }
 
 /** The tools of a session with the lists of its skills. */
 export interface LimitedSkills<Named extends Listed> {
-  /** Without the skills whose lists come to nothing here. */
+  /** Skills whose lists come to nothing here are for people alone. */
   readonly tools: readonly Named[];
   /** What answers while a skill is in use, in words, by its name. */
   readonly limits: ReadonlyMap<string, string>;
@@ -45,8 +47,8 @@ export function limitSkills<Named extends Listed>(
     limited.set(name, permits);
     limits.set(name, shownPermits(permits));
   }
-  const offered = tools.filter(({ name }) => limited.get(name)?.length !== 0);
-  return { tools: offered.map((tool) => withPermits(tool, limited.get(tool.name))), limits, warnings };
+  const callable = tools.filter(({ name, callers }) => callers !== 'model' || limited.get(name)?.length !== 0);
+  return { tools: callable.map((tool) => withPermits(tool, limited.get(tool.name))), limits, warnings };
 }
 
 /** Returns null for a skill that narrows nothing. */
@@ -56,7 +58,8 @@ export function wordsOf({ entry, skill }: Pick<FolderArtifact, 'entry' | 'skill'
 }
 
 function withPermits<Named extends Listed>(tool: Named, permits: readonly Permit[] | undefined): Named {
-  return permits === undefined ? tool : { ...tool, permits };
+  if (permits === undefined) return tool;
+  return permits.length === 0 ? { ...tool, permits, callers: 'people' } : { ...tool, permits };
 }
 
 const mostNamed = 10;

@@ -8,6 +8,7 @@ import type { AgentCard } from '@svc/protocol/agent-card.ts';
 import type { DoorCore, DoorFacts } from '../core/door-core.ts';
 import { signCard } from '../core/card-signature.ts';
 import { approvalExtension, callExtension, inputTimeoutExtension } from './objects.ts';
+import { skillsExtension } from './params.ts';
 
 type Json = Readonly<Record<string, unknown>>;
 
@@ -45,6 +46,12 @@ function withSkills(described: Described, taught: readonly Json[]): Json {
   return cardKey === undefined ? card : { ...card, signatures: [signCard(card, cardKey)] };
 }
 
+const skillsOfTasks = {
+  uri: skillsExtension,
+  description: 'Skills that a task begins with, as a list of names in the metadata of its message.',
+  required: false,
+};
+
 function unsignedCard({ card, facts }: Described, taught: readonly Json[]): Json {
   const { publicUrl, asksForToken } = facts;
   const description = facts.description === null || facts.description === '' ? 'A svc capsule.' : facts.description;
@@ -62,6 +69,7 @@ function unsignedCard({ card, facts }: Described, taught: readonly Json[]): Json
         { uri: callExtension, description: 'Tool calls that ended, in the metadata of a status.', required: false },
         { uri: inputTimeoutExtension, description: 'Marks a question that nobody answered in time.', required: false },
         { uri: approvalExtension, description: 'Calls that a person approves, as data parts.', required: false },
+        ...(facts.skills.length === 0 ? [] : [skillsOfTasks]),
       ],
     },
     description,

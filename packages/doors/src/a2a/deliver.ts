@@ -12,7 +12,7 @@ import { demand } from '../callers/scopes.ts';
 import { maySee, type Principal } from '../callers/principal.ts';
 import { approves } from './approval.ts';
 import { A2aFault, faultOf, invalidField, taskNotFound } from './errors.ts';
-import type { ReceivedA2aMessage } from './params.ts';
+import { type ReceivedA2aMessage, skillsField } from './params.ts';
 
 /** Who sent a message, and what came with it. */
 export interface Delivered {
@@ -38,6 +38,8 @@ export function deliver(delivered: Delivered, core: DoorCore, ahead?: TaskSource
   const source = { ...sourceOf(delivered), ...(ahead === undefined ? {} : { prepared: ahead }) };
   const before = sentBefore(source, core);
   if (before !== null) return { kind: 'task', record: before };
+  const problem = core.session.skills.problem(message.skills);
+  if (problem !== null) throw invalidField(skillsField, `is no good here: ${problem}`);
   const { kind, task } = core.records.submit(source, keptOf(message));
   if (kind !== 'accepted') return { kind: 'rejected', task };
   saveFiles(message, task, core);
@@ -52,12 +54,13 @@ export function taskBefore(delivered: Delivered, core: DoorCore): TaskRecord | n
 }
 
 function sourceOf(delivered: Delivered): TaskSource {
-  const { text, contextId } = delivered.message;
+  const { text, contextId, skills } = delivered.message;
   return {
     text,
     origin: 'message',
     trust: 'untrusted',
     sender: senderOf(delivered),
+    skills,
     ...(contextId === null ? {} : { contextId: contextId as ContextId }),
   };
 }

@@ -1,6 +1,7 @@
 /** Reads what the methods of A2A are called with. */
 
 import { isJsonObject, type JsonObject } from '@svc/protocol/json-object.ts';
+import { namedSkills } from '@svc/protocol/task-skills.ts';
 import type { KeptPart } from '@svc/session/task/task-record.ts';
 import { holdsWholeText } from '../core/bad-input.ts';
 import { describeFile, type InputFile, inputFile } from './input-files.ts';
@@ -17,6 +18,8 @@ export interface ReceivedA2aMessage {
   readonly text: string;
   /** What belongs into `in/` of the workdir. */
   readonly files: readonly InputFile[];
+  /** The skills that the task begins with. */
+  readonly skills: readonly string[];
 }
 
 export interface SendRequest {
@@ -113,7 +116,22 @@ function parseMessage(given: unknown): ReceivedA2aMessage {
     files.push(file);
     return describeFile(file, part.mediaType);
   });
-  return { messageId, contextId, taskId, parts, text: texts.join('\n'), files };
+  const skills = skillsOf(message['metadata']);
+  if (taskId !== null && skills.length > 0) throw invalidField(skillsField, 'does not go with an answer');
+  return { messageId, contextId, taskId, parts, text: texts.join('\n'), files, skills };
+}
+
+/** The extension under which the metadata of a message has the skills that its task begins with. */
+export const skillsExtension = 'urn:svc:skills:1';
+/** Its place, as faults name it. */
+export const skillsField = `message.metadata["${skillsExtension}"]`;
+
+function skillsOf(metadata: unknown): readonly string[] {
+  const given = isJsonObject(metadata) ? metadata[skillsExtension] : undefined;
+  if (given === undefined || given === null) return [];
+  const decoded = namedSkills(given);
+  if (decoded.kind === 'invalid') throw invalidField(skillsField, decoded.problem);
+  return decoded.skills;
 }
 
 /** The most files of one message. */

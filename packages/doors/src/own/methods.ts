@@ -10,6 +10,7 @@ import { encodeStopReport } from '@svc/protocol/stop-report.ts';
 import { encodeTask, parseTaskId, type TaskObject } from '@svc/protocol/task-object.ts';
 import { parseAnswer } from '@svc/protocol/question.ts';
 import { decodeMessageTags } from '@svc/protocol/message-tags.ts';
+import { decodeTaskSkills, skillsHeader } from '@svc/protocol/task-skills.ts';
 import { decodeTaskOrigin, type TaskOrigin } from '@svc/protocol/task-origin.ts';
 import type { PreparedText } from '@svc/record/trace/events.ts';
 import type { Session } from '@svc/session/session.ts';
@@ -46,8 +47,9 @@ export function sendMessage(
   const sourced = sourcedTask(received, headers, deps);
   const before = sentBefore(sourced, deps);
   if (before !== null) return taskObject(before);
-  // A completion is nobody's answer.
-  const mayAnswer = sourced.delegation === null && !namesAnswers;
+  // Neither is a completion an answer, nor what begins with skills.
+  const isAnswer = sourced.delegation === null && (sourced.source.skills ?? []).length === 0;
+  const mayAnswer = isAnswer && !namesAnswers;
   const answered = mayAnswer ? deps.session.board.answerInput(sourced.source) : null;
   if (answered !== null) return taskObject(answered);
   const submission = submitSourced(sourced, deps);
@@ -81,10 +83,27 @@ function sourcedTask({ parsed, prepared }: ReceivedMessage, headers: OriginHeade
   const decoded = decodeMessageTags(header);
   if (decoded.kind === 'invalid') throw new JsonRpcFault('invalid-params', `Invalid params: ${decoded.problem}`);
   const sourced = taskSource(parsed.message, header, { sessionId: session.id, delegation, principal });
+  const skills = skillsOf(header, sourced, session);
   const sender = { principal: principal.name, tags: decoded.tags };
   // A client with a door token cannot raise its own trust.
   const trust = principal.seesAll ? sourced.source.trust : 'untrusted';
-  return { ...sourced, source: { ...sourced.source, trust, sender, ...(prepared === undefined ? {} : { prepared }) } };
+  return {
+    ...sourced,
+    source: { ...sourced.source, trust, sender, skills, ...(prepared === undefined ? {} : { prepared }) },
+  };
+}
+
+/** Throws the fault `-32602` for skills that a task cannot begin with, and for a completion that names any. */
+function skillsOf(header: Header, { delegation }: SourcedTask, session: Session): readonly string[] {
+  const decoded = decodeTaskSkills(header);
+  const invalid = (problem: string) => new JsonRpcFault('invalid-params', `Invalid params: ${skillsHeader} ${problem}`);
+  if (decoded.kind === 'invalid') throw invalid(decoded.problem);
+  const { skills } = decoded;
+  if (skills.length === 0) return skills;
+  if (delegation !== null) throw invalid('does not go with a completion');
+  const problem = session.skills.problem(skills);
+  if (problem !== null) throw invalid(`is no good here: ${problem}`);
+  return skills;
 }
 
 /** Reads a message so long that each part of the work is done in a turn of its own. */

@@ -194,7 +194,7 @@ export const runCodes = {
   'W-RUN-210': {
     title: 'a part of a skill does nothing here',
     explanation:
-      'The scripts of a skill are run by commands of capabilities.shell.allow, and one that they need is not listed; or its SKILL.md says disable-model-invocation, so that no model is offered it. The rest of the skill works.',
+      'The scripts of a skill are run by commands of capabilities.shell.allow, and one that they need is not listed; or its list names nothing that the capsule has, so that only people can call it; or its SKILL.md lets neither the model nor people call it. The rest of the skill works.',
   },
   'W-RUN-211': {
     title: 'a skill that was found is left out',

@@ -115,6 +115,8 @@ export const recordSchemas = {
     conversation: z.string().optional(),
     /** There for a command that a person typed: whether its conversation got what it gave. */
     command: z.enum(['shown', 'told']).optional(),
+    /** The skills whose texts it begins with; absent where it names none. */
+    skills: z.array(z.string()).optional(),
     by: z.enum(['start', 'message', 'work-end', 'child-end']),
     together,
     past,

@@ -105,7 +105,8 @@ export const traceEventSchemas = {
     truncated: z.boolean(),
     content_bytes: count,
   }),
-  skill_call: z.object({ ...call, skill_name: z.string(), content_bytes: count }),
+  /** `turn` is 0 for a skill that the sender of the task named, and `by` says who that was; it is absent of a call of the model. */
+  skill_call: z.object({ ...call, skill_name: z.string(), content_bytes: count, by: z.string().optional() }),
   shell: z.object({
     ...call,
     command_name: z.string(),

@@ -32,7 +32,7 @@ export interface Submission {
 }
 
 /** What of a message decides whether it is the same as another. `answers` is the task that it names. */
-type SentText = Pick<TaskSource, 'text' | 'contextId' | 'sender'> & { readonly answers?: TaskId };
+type SentText = Pick<TaskSource, 'text' | 'contextId' | 'sender' | 'skills'> & { readonly answers?: TaskId };
 
 /** Characters of all waiting tasks together, whatever `queue_depth` says: a message may bring 10 million. */
 const maxWaitingText = 64 * 1024 * 1024;
@@ -129,8 +129,8 @@ export class TaskBoard {
   }
 
   #accept(task: Task, source: TaskSource): Submission {
-    const { id, contextId, conversation, origin, trust, lane, sender, command, text } = task;
-    const arrived = { id, contextId, conversation, origin, trust, lane, sender, command, text };
+    const { id, contextId, conversation, origin, trust, lane, sender, command, skills, text } = task;
+    const arrived = { id, contextId, conversation, origin, trust, lane, sender, command, skills, text };
     this.#deps.recorder.arrive({ what: 'task', task: arrived, isDelivered: this.#delivered.has(task) });
     this.#deps.activity.emit({ kind: 'task-submitted', task, prepared: source.prepared });
     this.#remember(source, task);
@@ -340,8 +340,8 @@ export class TaskBoard {
   }
 }
 
-function keyedMessage({ text, contextId, sender, answers }: SentText): KeyedMessage | null {
+function keyedMessage({ text, contextId, sender, answers, skills }: SentText): KeyedMessage | null {
   const key = sender?.tags.idempotencyKey;
   if (sender === null || sender === undefined || key === undefined) return null;
-  return { principal: sender.principal, key, text, contextId, answers };
+  return { principal: sender.principal, key, text, contextId, answers, skills };
 }

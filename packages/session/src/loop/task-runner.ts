@@ -244,6 +244,8 @@ class AttemptRun {
     }
     await hooks.taskStarted(this.hooked, this.#start.text);
     this.#attempt.throwIfCanceled();
+    const asked = await this.#asked();
+    if (typeof asked !== 'string') return { end: asked, messages: [] };
     const task = this.#task;
     const ask: AskApproval = (question, timeoutMs) => waitForApproval(task, question, { ...this.#deps, timeoutMs });
     const before = projectText === null || history.length > 0 ? '' : `${projectText}\n\n`;
@@ -263,20 +265,31 @@ class AttemptRun {
           ? null
           : (ended: Pick<EndedCall, 'call' | 'place'>) => approvals.widen({ ...ended, task, ask }),
     };
-    const result = await this.#carriedOut({ history, before }, loop);
+    const result = await this.#carriedOut({ history, before, asked }, loop);
     this.#attempt.throwIfCanceled();
     return result;
   }
 
+  /** What the attempt begins with, and the texts of the skills that its sender named. */
+  async #asked(): Promise<string | Extract<TaskFailure, { kind: 'failed' }>> {
+    const { text, number } = this.#start;
+    if (this.#task.skills.length === 0 || number > 1) return text;
+    const { withNamedSkills } = await import('./named-skills.ts');
+    const asked = await withNamedSkills(text, this.#attempt, this.#deps);
+    // D1 has no step from submitted to failed, so announce `working` first.
+    if (typeof asked !== 'string') this.#attempt.announce({ kind: 'turn-started', turn: 1 });
+    return asked;
+  }
+
   async #carriedOut(
-    { history, before }: { readonly history: readonly Message[]; readonly before: string },
+    { history, before, asked: text }: { readonly history: readonly Message[]; readonly before: string; asked: string },
     deps: AgentLoopDeps,
   ): Promise<AttemptResult> {
     if (this.#task.command !== null) {
       const { runTypedCommand } = await import('./typed-command.ts');
       return await runTypedCommand(this.#attempt, { history, before }, deps);
     }
-    const asked = { role: 'user', content: [{ type: 'text', text: `${before}${this.#start.text}` }] } as const;
+    const asked = { role: 'user', content: [{ type: 'text', text: `${before}${text}` }] } as const;
     return await runAttempt(this.#attempt, [...history, asked], deps);
   }
 

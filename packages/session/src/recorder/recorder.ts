@@ -42,7 +42,7 @@ export interface Inside {
 /** An accepted task as it came. */
 export type ArrivedTask = Pick<
   Task,
-  'id' | 'contextId' | 'conversation' | 'origin' | 'trust' | 'lane' | 'sender' | 'command' | 'text'
+  'id' | 'contextId' | 'conversation' | 'origin' | 'trust' | 'lane' | 'sender' | 'command' | 'skills' | 'text'
 >;
 
 /** What comes to a session by itself. */

@@ -172,7 +172,7 @@ export class JournalLines {
     const along = { ...(arrived.together ? { together: true as const } : {}), ...overtakingOf(arrived) };
     switch (arrived.what) {
       case 'task': {
-        const { id, contextId: ctx, conversation, origin, trust, lane, sender, command, text } = arrived.task;
+        const { id, contextId: ctx, conversation, origin, trust, lane, sender, command, skills, text } = arrived.task;
         const by =
           origin === 'user'
             ? 'start'
@@ -194,6 +194,7 @@ export class JournalLines {
           ...senderOf(sender),
           ...(conversation === conversationOf(sender, ctx) ? {} : { conversation }),
           ...(command === null ? {} : { command }),
+          ...(skills.length === 0 ? {} : { skills: [...skills] }),
           by,
           ...along,
         });

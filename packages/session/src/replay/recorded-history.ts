@@ -220,12 +220,12 @@ class RecordingReader {
         return { kind: 'settled', place, ...finding, ...overtakingOf(record) };
       }
       case 'task': {
-        const { id, ctx, origin, trust, lane, text, by, command = null } = record;
+        const { id, ctx, origin, trust, lane, text, by, command = null, skills = [] } = record;
         const sender = senderOf(record);
         const contextId = ctx as ContextId;
         const conversation = (record.conversation as ContextId | undefined) ?? conversationOf(sender, contextId);
         const ids = { id: id as TaskId, contextId, conversation };
-        const task = { ...ids, origin, trust, lane, sender, command, text: this.#text(text) };
+        const task = { ...ids, origin, trust, lane, sender, command, skills, text: this.#text(text) };
         const together = record.together === true;
         const isDelivered = by === 'work-end';
         return { kind: 'arrived', together, what: 'task', task, isDelivered, ...overtakingOf(record) };

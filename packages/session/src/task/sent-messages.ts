@@ -16,6 +16,8 @@ export interface KeyedMessage {
   readonly contextId: string | undefined;
   /** The task whose question it names; undefined when it names none. */
   readonly answers?: string | undefined;
+  /** The skills that it names; undefined when it names none. */
+  readonly skills?: readonly string[] | undefined;
 }
 
 /** The messages of a session that came with a key (docs/protocol.md "Sending again"). */
@@ -39,6 +41,8 @@ function nameOf({ principal, key }: KeyedMessage): string {
   return `${key} ${principal}`;
 }
 
-function digestOf({ text, contextId, answers = '' }: KeyedMessage): string {
-  return sha256Hex(`${answers} ${contextId === undefined ? 'none' : `${contextId.length} ${contextId}`} ${text}`);
+function digestOf({ text, contextId, answers = '', skills = [] }: KeyedMessage): string {
+  return sha256Hex(
+    `${answers} ${skills.join()} ${contextId === undefined ? 'none' : `${contextId.length} ${contextId}`} ${text}`,
+  );
 }

@@ -40,6 +40,8 @@ export interface TaskSource {
   readonly contextId?: ContextId;
   /** Set for a command that a person typed, which the text then has behind `!` or `!!`; no model is asked. */
   readonly command?: TypedCommandUse | null;
+  /** Skills whose texts it begins with, in their order, each once; none when absent. */
+  readonly skills?: readonly string[];
   /** Where its conversation is kept, for what goes on another task's; that of its sender in its context without it. */
   readonly conversation?: ContextId;
   /** A long text as the trace will hold it; without it the text is encoded as it is recorded. */
@@ -82,6 +84,8 @@ export class Task {
   readonly sender: Sender | null;
   /** Is null for a task of the model. */
   readonly command: TypedCommandUse | null;
+  /** The skills whose texts its first attempt begins with. */
+  readonly skills: readonly string[];
   /** What was asked; empty once the task has ended, when nobody reads it any more. */
   text: string;
   readonly #cancel = new AbortController();
@@ -127,6 +131,7 @@ export class Task {
     this.trust = source.trust;
     this.sender = source.sender ?? null;
     this.command = source.command ?? null;
+    this.skills = source.skills ?? [];
     this.conversation = source.conversation ?? conversationOf(this.sender, this.contextId);
     this.lane = source.origin === 'completion' ? 'background' : 'foreground';
   }

@@ -22,6 +22,7 @@ import {
   type ToolOutcome,
   type CallRefusal,
 } from './tool.ts';
+import { GivenSkills, withArguments } from './skills/given-skills.ts';
 import { fenceUntrusted } from './untrusted-fence.ts';
 
 export interface DispatchContext extends Omit<ToolCallContext, 'callId' | 'digits' | 'tools' | 'narrowed'> {
@@ -43,6 +44,13 @@ interface CallableTool {
   readonly argumentCheck: ArgumentCheck;
 }
 
+type GivenContext = Omit<DispatchContext, 'onRefusedFile'>;
+
+type CallAtHand = Pick<DispatchedCall, 'kind' | 'callId' | 'startMs'> & {
+  readonly name: string;
+  readonly startedMs: number;
+};
+
 /** Names that belong to the runtime, whether or not it offers the tool in this session. */
 const runtimeToolNames: ReadonlySet<string> = new Set([
   'delegate-task',
@@ -63,8 +71,9 @@ export class Inventory {
   /** The tools as the model sees them, in the order of their names. */
   readonly definitions: readonly Omit<ToolDeclaration, 'kind'>[];
   readonly names: readonly string[];
-  /** In the order of their names. */
+  /** In the order of their names, with the skills that people alone call. */
   readonly tools: readonly Tool[];
+  readonly skills: GivenSkills;
   readonly #tools: ReadonlyMap<string, CallableTool>;
   readonly #clock: Pick<Clock, 'monotonicMs' | 'now'>;
   readonly #redactor: CuttingRedactor;
@@ -87,19 +96,22 @@ export class Inventory {
     if (problems.length > 0) throw new DiagnosticList(problems);
     const sorted = [...tools].sort((a, b) => (a.name < b.name ? -1 : 1));
     this.tools = sorted;
-    this.names = sorted.map(({ name }) => name);
-    this.definitions = sorted.map(({ name, description, inputSchema }) => ({ name, description, inputSchema }));
+    const offered = sorted.filter(({ callers }) => callers !== 'people');
+    this.names = offered.map(({ name }) => name);
+    this.definitions = offered.map(({ name, description, inputSchema }) => ({ name, description, inputSchema }));
     this.#tools = new Map(
       sorted.map((tool) => [tool.name, { tool, argumentCheck: new ArgumentCheck(tool.inputSchema) }]),
     );
-    this.#soon = [...this.#tools.values()].slice(0, maxWarmed);
+    this.#soon = [...this.#tools.values()].filter(({ tool }) => tool.callers !== 'people').slice(0, maxWarmed);
     this.#clock = clock;
     this.#redactor = redactor;
     this.#ceiling = ceiling;
+    this.skills = new GivenSkills(sorted, ceiling);
   }
 
   /** Called when a task has settled: the next one begins with no skill in use. */
   taskEnded(taskId: string): void {
+    this.skills.ended(taskId);
     this.#ceiling?.ended(taskId);
   }
 
@@ -128,7 +140,7 @@ export class Inventory {
     const startMs = this.#clock.now();
     const startedMs = this.#clock.monotonicMs();
     const callId = call.id === '' ? null : call.id;
-    const found = this.#tools.get(call.name);
+    const found = this.#offered(call.name);
     const outcome: DispatchOutcome =
       found === undefined
         ? { ...neverReached(unknownTool(call.name, this.names)), refusal: { rule: 'not offered', by: 'svc' } }
@@ -139,13 +151,45 @@ export class Inventory {
             tools: this.#toolsFor(context),
             ...refusedFilesOf(call.name, context),
           });
-    const reached = outcome.reached !== false;
     context.onJudged?.({ name: call.name, kind: found?.tool.kind ?? 'unknown', refusal: outcome.refusal ?? null });
-    const fenceSource = reached && found?.tool.kind !== 'skill' ? `tool:${call.name}` : null;
+    const kind = found?.tool.kind ?? 'unknown';
+    const dispatched = this.#dispatched(outcome, { name: call.name, kind, callId, startMs, startedMs });
+    if (kind === 'skill' && !dispatched.isError && argumentsOf(call.input)?.['file'] === undefined)
+      this.skills.add(context.taskId, { name: call.name, text: dispatched.content });
+    return dispatched;
+  }
+
+  /**
+   * Gives a skill to a task as the person who sent it asked: no model has called it, and no hook judges it. `text` is what stands for `$ARGUMENTS` in its text
+   * (docs/skills.md "A skill by its name"). Rejects only with the reason of an aborted signal, or for a bug.
+   */
+  async giveSkill(name: string, text: string, context: GivenContext): Promise<DispatchedCall> {
+    const startMs = this.#clock.now();
+    const startedMs = this.#clock.monotonicMs();
+    const tool = this.#tools.get(name)?.tool;
+    const isThere = tool !== undefined && this.skills.names.includes(name);
+    const given = isThere ? await tool.call({}, { ...context, callId: null, tools: this.#toolsFor(context) }) : null;
+    const outcome = given === null ? neverReached(`there is no skill ${name}`) : withArguments(given, text);
+    const call = this.#dispatched(outcome, { name, kind: 'skill', callId: null, startMs, startedMs });
+    if (call.isError) return call;
+    this.#ceiling?.use(context.taskId, name);
+    this.skills.add(context.taskId, { name, text: call.content });
+    return call;
+  }
+
+  /** What the model can call under this name. */
+  #offered(name: string): CallableTool | undefined {
+    const found = this.#tools.get(name);
+    return found?.tool.callers === 'people' ? undefined : found;
+  }
+
+  #dispatched(outcome: DispatchOutcome, { name, kind, callId, startMs, startedMs }: CallAtHand): DispatchedCall {
+    const reached = outcome.reached !== false;
+    const fenceSource = reached && kind !== 'skill' ? `tool:${name}` : null;
     const { text: content, isCut } = shownText(outcome.content, this.#redactor);
     return {
-      toolName: call.name,
-      kind: found?.tool.kind ?? 'unknown',
+      toolName: name,
+      kind,
       content: fenceSource === null ? content : fenceUntrusted(fenceSource, content),
       fenceSource,
       unfenced: content,
@@ -164,7 +208,7 @@ export class Inventory {
   /** The tools that a call of this context may make calls to itself. */
   #toolsFor(context: DispatchContext): OtherTools {
     return {
-      kindOf: (name) => this.#tools.get(name)?.tool.kind,
+      kindOf: (name) => this.#offered(name)?.tool.kind,
       dispatch: (inner, step) => this.dispatch(inner, { ...context, place: `${context.place}/s${step}` }),
     };
   }

@@ -46,6 +46,8 @@ export interface CallCeiling {
   judge(taskId: string, tool: Tool, args: Readonly<Record<string, unknown>>): CeilingVerdict;
   /** The text of a skill has been given to a task. */
   use(taskId: string, skill: string): void;
+  /** Why no task can use all of these at once, as a clause; null where it can. */
+  clash(skills: readonly string[]): string | null;
   /** The task has settled. */
   ended(taskId: string): void;
 }
@@ -202,6 +204,8 @@ export interface Tool extends ToolDeclaration {
   call(args: Readonly<Record<string, unknown>>, context: ToolCallContext): Promise<ToolOutcome>;
   /** What the list of a skill allows while it is in use; absent of a skill without one, and of everything else. */
   readonly permits?: readonly Permit[];
+  /** Whose calls of a skill alone are answered: those of people, or those of the model; absent where it is both. */
+  readonly callers?: 'people' | 'model';
   /** Runs here, and reaches nothing outside but by calls of its own. */
   readonly isOwn?: true;
   /** Gets ready for a call that may come soon. That call reports what goes wrong here. */

@@ -23,10 +23,11 @@ import { readRecording } from '../../src/replay/recorded-history.ts';
 import { type ReplayEnd, Replayer } from '../../src/replay/replayer.ts';
 import { replayInputs } from '../../src/replay/replay-inputs.ts';
 // The program loads late code within a turn of the event loop: nothing comes in between.
+import '../../src/loop/named-skills.ts';
 import '../../src/loop/task-runner.ts';
 import { nothingRan } from '../../src/tools/plan/capsule-step.ts';
 import { createSubmitPlanTool } from '../../src/tools/plan/submit-plan-tool.ts';
-import type { Tool } from '../../src/tools/tool.ts';
+import { neverReached, type Tool } from '../../src/tools/tool.ts';
 import type { TraceEvent } from '@svc/record/trace/events.ts';
 
 /** What a session left: its trace without what is never the same. */
@@ -166,6 +167,15 @@ class World {
       if (chance(5)) return { ...passed('no'), status: 'failed' };
       return passed(`${JSON.stringify(args).length}-${Math.random()}`);
     });
+    const skill: Tool = {
+      ...fakeTool('skill', async (_args, { signal }) => {
+        await aWhile();
+        signal.throwIfAborted();
+        return chance(5) ? neverReached('it has changed') : passed(`For $ARGUMENTS: ${Math.random()}`);
+      }),
+      kind: 'skill',
+      permits: [{ tool: 'work' }],
+    };
     const fixed = (clock: FakeClock): Recorder => (recorder ??= recorderOf(clock));
     const late: Recorder = {
       effect: (...args) => fixed(this.#fixture.clock).effect(...args),
@@ -181,7 +191,7 @@ class World {
     this.#fixture = new SessionFixture({
       recorder: fixed,
       turns: Array.from({ length: 400 }, () => randomTurn),
-      tools: [ask, work, planTool(this.#directory, late)],
+      tools: [ask, work, skill, planTool(this.#directory, late)],
       maxTurns: 6,
       maxReopens: 2,
       inputTimeoutMs: 1000,
@@ -223,7 +233,8 @@ class World {
       this.#answerMaybe();
       if (chance(12)) this.#fixture.clock.advance(500);
       if (chance(15)) {
-        board.submit({ text: `And ${Math.random()}?`, origin: 'message', trust: 'untrusted', ...from() });
+        const skills = chance(2) ? ['skill'] : [];
+        board.submit({ text: `And ${Math.random()}?`, origin: 'message', trust: 'untrusted', skills, ...from() });
       }
       if (chance(25)) this.#endOfWork();
       if (chance(40)) void board.cancelAll();

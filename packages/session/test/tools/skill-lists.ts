@@ -140,6 +140,7 @@ const tools = callables.map(({ name, kind, artifact }): Tool => ({
 const inventory = new Inventory(tools, { now: () => 0, monotonicMs: () => 0 }, undefined, {
   judge: (...asked) => ceiling.judge(...asked),
   use: (...used) => ceiling.use(...used),
+  clash: (names) => ceiling.clash(names),
   ended: (id) => ceiling.ended(id),
 });
 

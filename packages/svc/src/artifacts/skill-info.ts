@@ -2,6 +2,7 @@
 
 import { resolve } from 'node:path';
 
+import type { SkillCallers } from '@svc/artifacts/manifest/skill-file.ts';
 import { readSkillFolder } from '@svc/artifacts/store/read-skill-folder.ts';
 import { isSkillFolder } from '@svc/artifacts/store/skill-folder.ts';
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
@@ -12,6 +13,13 @@ import { skillOf } from './add-folder.ts';
 
 /** Rows name this many files. */
 const mostFiles = 20;
+
+const calledBy: Readonly<Record<SkillCallers, string>> = {
+  all: '',
+  people: 'people alone, as /name (disable-model-invocation)',
+  model: 'the model alone (user-invocable)',
+  nobody: 'nobody (disable-model-invocation, user-invocable)',
+};
 
 /** `svc info ./<folder>`. `E-ART-008` for a folder without `SKILL.md`, and what is wrong with one that is no good skill. */
 export async function showSkill(
@@ -33,7 +41,7 @@ export async function showSkill(
     files = [],
     compatibility = null,
     otherFields = [],
-    isForPeople = false,
+    callers = 'all',
   } = skill ?? {};
   if (options.json === true) {
     const about = { allowed_tools: allowed, scripts, files, compatibility, other_fields: otherFields };
@@ -51,7 +59,7 @@ export async function showSkill(
     ['files', [...files.slice(0, mostFiles), ...(rest > 0 ? [`${rest} more`] : [])].join(', ')],
     ['needs', compatibility ?? ''],
     ['not used', [...otherFields].join(', ')],
-    ['offered', isForPeople ? 'to no model (disable-model-invocation)' : ''],
+    ['called by', calledBy[callers]],
   ];
   for (const [title, value] of rows) if (value !== '') stdout.write(say`${title.padEnd(11)}  ${value}\n`);
 }

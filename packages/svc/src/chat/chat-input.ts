@@ -23,7 +23,7 @@ import type { SessionView } from '../shown/session-view.ts';
 import { completeLine } from './complete-line.ts';
 import { ChatPrompts } from './chat-prompts.ts';
 import type { ChatEnd, ChatSession, SentMessage } from './chat-session.ts';
-import { type CommandScope, runSlashCommand } from './slash-commands.ts';
+import { chatWords, type CommandScope, lineOf, runSlashCommand } from './slash-commands.ts';
 
 const maxInputRows = 5;
 const maxCommand = 400;
@@ -77,7 +77,10 @@ export class ChatInput {
     const { context, chat, view } = parts;
     // Commands start in the folder that the capsule was given, so its paths mean there what they mean here.
     const complete = async (text: string, cursor: number) =>
-      await completeLine(text, cursor, parts.record?.project_folder ?? parts.record?.workdir ?? null);
+      await completeLine(text, cursor, {
+        words: chatWords(chat.snapshot),
+        folder: parts.record?.project_folder ?? parts.record?.workdir ?? null,
+      });
     const prompt = (): LinePrompt => new LinePrompt({ history: parts.history, complete });
     this.#prompts = new ChatPrompts(prompt(), prompt());
     this.#scope = {
@@ -270,7 +273,7 @@ export class ChatInput {
     if (isSecond && waited !== null) {
       this.#do(async () => {
         await chat.cancel(waited.taskId);
-        this.#giveBack(waited.text, null);
+        this.#giveBack(lineOf(waited), null);
       });
     } else if (view.runningTask !== null) this.#do(async () => await chat.cancel());
   }

@@ -31,6 +31,8 @@ const maxSaid = 1024;
 export interface SentMessage {
   readonly taskId: string;
   readonly text: string;
+  /** The skills that it named. */
+  readonly skills: readonly string[];
 }
 
 /** The capsule of the chat. */
@@ -73,7 +75,7 @@ export class ChatSession {
   /** They stand before the next message. */
   #notes: string | null = null;
   /** It was too long with what was said before it, and is sent again behind the notes. */
-  #again: string | null = null;
+  #again: SentMessage | null = null;
   /** The task that the model answered last. */
   #answered: string | null = null;
   #resultCount = 0;
@@ -193,15 +195,15 @@ export class ChatSession {
     }
   }
 
-  /** Starts a task, also while a question waits; false where the capsule has not taken it. */
-  async message(text: string): Promise<boolean> {
+  /** Starts a task, which begins with these skills, also while a question waits; false where the capsule has not taken it. */
+  async message(text: string, skills: readonly string[] = []): Promise<boolean> {
     if (this.#snapshot === null && this.#view.question !== null) {
       this.say(say`! this capsule would take the message for the answer: answer its question first\n`);
       return false;
     }
     const notes = this.#notes;
     const given = notes === null ? text : behindNotes(notes, text);
-    const isTaken = await this.#give(text, async () => await this.#send(given));
+    const isTaken = await this.#give({ text, skills }, async () => await this.#send(given, skills));
     if (isTaken) this.#notes = null;
     return isTaken;
   }
@@ -211,23 +213,23 @@ export class ChatSession {
     const { runTyped } = await import('./typed-command.ts');
     const give = async (): Promise<TaskFacts> =>
       await runTyped({ command, isTold, contextId: this.#contextId }, this.#context.home, this.#record());
-    return await this.#give(`${isTold ? '!!' : '!'}${command}`, give);
+    return await this.#give({ text: `${isTold ? '!!' : '!'}${command}`, skills: [] }, give);
   }
 
-  async #give(text: string, give: () => Promise<TaskFacts>): Promise<boolean> {
+  async #give(sent: Omit<SentMessage, 'taskId'>, give: () => Promise<TaskFacts>): Promise<boolean> {
     let isTaken = false;
     await this.#try(async () => {
       const { id: taskId, state, message } = await give();
       isTaken = state !== 'rejected';
-      if (isTaken && isLive(state)) this.#sent = [...this.#sent, { taskId, text }];
+      if (isTaken && isLive(state)) this.#sent = [...this.#sent, { taskId, ...sent }];
       else if (!isTaken)
         this.say(say`! the capsule takes no message now: ${inertLine(message ?? 'it does not say why', 400)}\n`);
     });
     return isTaken;
   }
 
-  async #send(text: string): Promise<TaskFacts> {
-    const options = { contextId: this.#contextId, idempotencyKey: randomUUID(), isTask: true };
+  async #send(text: string, skills: readonly string[] = []): Promise<TaskFacts> {
+    const options = { contextId: this.#contextId, idempotencyKey: randomUUID(), isTask: true, skills };
     return await this.#capsule.client.send(text, options);
   }
 
@@ -265,16 +267,16 @@ export class ChatSession {
     this.#notes = text.trim();
     const next = again === null ? 'the next message goes on' : 'the message is sent again, and goes on';
     this.say(say`- ${next} from these notes; what was said before them takes no room any more\n`);
-    if (again !== null) this.message(again).catch(raise);
+    if (again !== null) this.message(again.text, again.skills).catch(raise);
   }
 
   /** A message from here that its conversation made too long for the model. One whose task had an answer may have done things already. */
-  #tooLong({ taskId, reason }: Extract<SessionEvent, { kind: 'task-ended' }>): string | null {
+  #tooLong({ taskId, reason }: Extract<SessionEvent, { kind: 'task-ended' }>): SentMessage | null {
     if (!isTooLong(reason) || this.#contextTokens === 0 || this.#answered === taskId) return null;
-    return this.#sent.find((sent) => sent.taskId === taskId)?.text ?? null;
+    return this.#sent.find((sent) => sent.taskId === taskId) ?? null;
   }
 
-  #makeRoom(message: string): void {
+  #makeRoom(message: SentMessage): void {
     if (this.isBusy) return this.say(say`- the conversation is longer than the model takes: /compact sums it up\n`);
     this.say(say`- the conversation is longer than the model takes: it is summed up, and the message sent again\n`);
     this.#again = message;

@@ -6,17 +6,20 @@ import { join, normalize } from 'node:path';
 import { isMaskedName } from '@svc/kit/files/masked-names.ts';
 import { unlessRefused } from '@svc/kit/files/unless-refused.ts';
 import type { Completion } from '@svc/terminal/keyboard/line-prompt.ts';
-import { slashCommands } from './slash-commands.ts';
 
 /** A directory may hold any number of names. */
 const maxLooked = 2000;
 const maxShown = 20;
 
-/** `/commands` at the start of a line, and `@paths` of a folder anywhere. Names that are not plain, or masked, are left out. */
-export async function completeLine(text: string, cursor: number, folder: string | null): Promise<Completion> {
+/** `/words` at the start of a line, and `@paths` of a folder anywhere. Names that are not plain, or masked, are left out. */
+export async function completeLine(
+  text: string,
+  cursor: number,
+  { words, folder }: { readonly words: readonly string[]; readonly folder: string | null },
+): Promise<Completion> {
   const before = text.slice(0, cursor);
   if (/^\/\S*$/.test(before)) {
-    return { start: 0, candidates: slashCommands.filter((name) => name.startsWith(before)).map((name) => `${name} `) };
+    return { start: 0, candidates: words.filter((name) => name.startsWith(before)).map((name) => `${name} `) };
   }
   const [, path] = /(?:^|\s)@(\S*)$/.exec(before) ?? [];
   if (path === undefined || folder === null) return { start: cursor, candidates: [] };

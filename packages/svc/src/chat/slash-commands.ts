@@ -6,6 +6,8 @@ import type { ScopeObject } from '@svc/artifacts/grants/scope-object.ts';
 import { ioFault } from '@svc/kit/files/io-fault.ts';
 import { writeNewFileSync } from '@svc/kit/files/replace-file.ts';
 import { shownBytes, shownCount } from '@svc/kit/shown-values.ts';
+import type { Snapshot } from '@svc/protocol/live-events.ts';
+import { firstNames } from '@svc/kit/diagnostics/printable.ts';
 import { closestName } from '@svc/kit/diagnostics/closest-name.ts';
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import { grantsOfRunning, laterGrantsOfRunning, tasksOfRunning } from '@svc/record/running/session-tasks.ts';
@@ -18,7 +20,7 @@ import { shownCall } from '../shown/call-rows.ts';
 import { cutOf, logsCommandOf } from '../shown/cut-output.ts';
 import { changedLines } from '../shown/line-changes.ts';
 import { contextPercent, contextSizeOf } from './chat-context.ts';
-import type { ChatSession } from './chat-session.ts';
+import type { ChatSession, SentMessage } from './chat-session.ts';
 import type { KeptResult } from './kept-results.ts';
 
 /** What commands act on. */
@@ -45,9 +47,13 @@ interface SlashCommand {
 
 const maxWord = 200;
 const previewCharacters = 60;
+/** As many tools as providers take, and more. */
+const maxSkills = 500;
+/** How many skills the help names. */
+const mostSkills = 40;
 
 const commands: Readonly<Record<string, SlashCommand>> = {
-  help: { usage: '/help', help: 'this list', run: (_rest, { chat }) => chat.say(helpRows()) },
+  help: { usage: '/help', help: 'this list', run: (_rest, { chat }) => chat.say(helpRows(chat.snapshot)) },
   tasks: { usage: '/tasks', help: 'tasks of the session, and what each waits for', run: listTasks },
   cancel: {
     usage: '/cancel [task]',
@@ -102,19 +108,40 @@ const commands: Readonly<Record<string, SlashCommand>> = {
   exit: { usage: '/exit', help: 'the same', run: (_rest, { leave }) => leave() },
 };
 
-/** The names of all of them, for completion. */
-export const slashCommands: readonly string[] = Object.keys(commands).map((name) => `/${name}`);
+/** What can be typed behind a slash to this capsule: the commands, and its skills. */
+export function chatWords(snapshot: Snapshot | null): readonly string[] {
+  return [...Object.keys(commands).map((name) => `/${name}`), ...skillsOf(snapshot).map(skillCommand)];
+}
+
+/** The line that sends a message once more. */
+export function lineOf({ text, skills }: Pick<SentMessage, 'text' | 'skills'>): string {
+  return [...skills.map(skillCommand), text].join(' ');
+}
+
+/** A capsule of before does not say which it has, and one of a stranger may say anything. */
+function skillsOf(snapshot: Snapshot | null): readonly string[] {
+  return (snapshot?.skills ?? []).filter((name) => /^[a-z0-9-]{1,100}$/.test(name)).slice(0, maxSkills);
+}
+
+/** A command has its name before a skill. */
+function skillCommand(skill: string): string {
+  return Object.hasOwn(commands, skill) ? `/skill:${skill}` : `/${skill}`;
+}
 
 /** Runs the command of a line that begins with a slash. Reports one that does not exist, with those whose names are like it. */
 export async function runSlashCommand(line: string, scope: CommandScope): Promise<void> {
   const [, name = '', rest = ''] = /^\/(\S*)\s*([^]*)$/.exec(line) ?? [];
-  if (name === '') return scope.chat.say(helpRows());
+  if (name === '') return scope.chat.say(helpRows(scope.chat.snapshot));
   const command = Object.hasOwn(commands, name) ? commands[name] : undefined;
   if (command === undefined) {
-    const near = closestName(`/${name}`, slashCommands);
-    const like = near === undefined ? slashCommands.filter((each) => each.startsWith(`/${name.slice(0, 2)}`)) : [near];
+    const skills = skillsOf(scope.chat.snapshot);
+    const skill = skills.find((each) => `/${name}` === skillCommand(each) || name === `skill:${each}`);
+    if (skill !== undefined) return void (await scope.chat.message(rest.trimEnd(), [skill]));
+    const words = chatWords(scope.chat.snapshot);
+    const near = closestName(`/${name}`, words);
+    const like = near === undefined ? words.filter((each) => each.startsWith(`/${name.slice(0, 2)}`)) : [near];
     const hint = like.length === 0 ? '/help lists them' : `did you mean ${like.join(' or ')}?`;
-    return scope.chat.say(say`there is no command /${inertLine(name, maxWord)}; ${hint}\n`);
+    return scope.chat.say(say`there is no command or skill /${inertLine(name, maxWord)}; ${hint}\n`);
   }
   await command.run(rest.trim(), scope);
 }
@@ -126,7 +153,7 @@ function sayTokens(_rest: string, { chat, record }: CommandScope): void {
   chat.say(say`${shownCount(chat.tokens)} tokens so far${full}\n`);
 }
 
-function helpRows(): Shown {
+function helpRows(snapshot: Snapshot | null): Shown {
   const all = [
     {
       usage: '!<command>',
@@ -136,6 +163,8 @@ function helpRows(): Shown {
     ...Object.values(commands),
   ];
   const rows = all.map(({ usage, help }) => `  ${usage.padEnd(16)}${help}`);
+  const skills = skillsOf(snapshot).map((name) => inertLine(skillCommand(name), maxWord));
+  if (skills.length > 0) rows.push(`  skills: ${firstNames(skills, mostSkills)}, each with a text behind it`);
   const keys = [
     'Enter sends; Alt+Enter or \\ and Enter begin a new line; Tab completes /commands and @paths.',
     'Esc cancels the task that runs; Esc twice takes the last waiting message back; Ctrl+D leaves.',

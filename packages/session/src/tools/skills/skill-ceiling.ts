@@ -50,6 +50,17 @@ export class SkillCeiling implements CallCeiling {
     this.#inUse.set(taskId, [...inUse, { name: skill, permits }]);
   }
 
+  clash(skills: readonly string[]): string | null {
+    const inUse: SkillInUse[] = [];
+    for (const name of skills) {
+      const one = { name, permits: this.#permits.get(name) ?? null };
+      const by = closedBy(inUse, one);
+      if (by !== null) return `no call is allowed by both ${by.name} and ${name}`;
+      inUse.push(one);
+    }
+    return null;
+  }
+
   ended(taskId: string): void {
     this.#inUse.delete(taskId);
   }
