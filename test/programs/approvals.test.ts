@@ -1,4 +1,4 @@
-import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, symlinkSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, describe, expect, it } from 'vitest';
 
@@ -294,4 +294,55 @@ describe.skipIf(!hasPseudoTerminals())('a person at the terminal (skipped withou
     running.type('n\r');
     expect(await running.ended).toBe(0);
   }, 60_000);
+});
+
+describe('a file of the workdir that has to be approved', () => {
+  it('changes once that is allowed, by whatever name the editor reaches it, and a replay asks nobody', async () => {
+    const writes = ['config/app', 'conf/app', 'src/app'].map((path, index) =>
+      calls([[`w${index}`, 'svc-tool-editor', { command: 'write', path, content: `by ${path}` }]]),
+    );
+    const workspace = capsule({
+      manifest: `lifecycle: { task_acceptance: queue, after_task: sleep }
+artifacts: [{ name: svc-tool-editor, version: 1.0.0 }]
+capabilities: { filesystem: { scope: . } }
+trace: { capture: content, components: true }
+approvals: { rules: [{ ask: { tool: svc-tool-editor, path: "config/**", access: write } }] }
+`,
+      script: script(...writes, says('Done.')),
+    });
+    const workdir = join(workspace.folder, 'tree');
+    mkdirSync(join(workdir, 'config'), { recursive: true });
+    symlinkSync('config', join(workdir, 'conf'));
+    const anna = await withToken(workspace, 'anna', 'read,answer');
+    const { process, line } = await startCapsule(workspace, ['--task', 'Write.', '--workdir', workdir], { env });
+    cleanups.push(() => void process.child.kill('SIGKILL'));
+    const call = caller(line.url);
+    const first = await waiting(call, anna);
+    expect(first).toMatchObject({
+      rule: 'approvals.rules[0]',
+      effect: {
+        kind: 'path',
+        tool: 'svc-tool-editor',
+        operation: 'write',
+        path: 'config/app',
+        arguments: { command: 'write', path: 'config/app', content: 'by config/app' },
+      },
+    });
+    expect(readdirSync(join(workdir, 'config'))).toEqual([]);
+    await call('approvals/answer', { id: first.id, digest: first.digest, decision: 'allow' }, anna);
+    await expect.poll(async () => (await waiting(call, anna)).id, { timeout: 30_000 }).not.toBe(first.id);
+    const second = await waiting(call, anna);
+    expect(second).toMatchObject({ effect: { path: 'config/app', arguments: { path: 'conf/app' } } });
+    expect(readFileSync(join(workdir, 'config', 'app'), 'utf8')).toBe('by config/app');
+    await call('approvals/answer', { id: second.id, digest: second.digest, decision: 'deny' }, anna);
+    await expect.poll(() => existsSync(join(workdir, 'src', 'app')), { timeout: 30_000 }).toBe(true);
+    process.child.kill('SIGTERM');
+    await process.ended;
+    expect(readFileSync(join(workdir, 'config', 'app'), 'utf8')).toBe('by config/app');
+    const replayed = await svc(workspace, ['run', '--replay', line.session_id, '--components', '--json'], {
+      env,
+    });
+    expect(replayed.stderr).toBe('');
+    expect(JSON.parse(replayed.stdout)).toMatchObject({ components: { run: 7, served: 0 } });
+  }, 120_000);
 });

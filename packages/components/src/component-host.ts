@@ -42,7 +42,7 @@ export function createComponentHost(options: ComponentHostOptions): ComponentHos
 
   /** In a process of its own. */
   function openComponent(source: ComponentSource, grants: ComponentGrants): Instance {
-    const { preopens, maxMemoryBytes, imports: mode = live, env, tellsOutput = false } = grants;
+    const { preopens, maxMemoryBytes, imports: mode = live, env, tellsOutput = false, asksChanges = false } = grants;
     let made = '';
     return new ComponentInstance({
       packageRoot,
@@ -54,7 +54,8 @@ export function createComponentHost(options: ComponentHostOptions): ComponentHos
       load: async (whole) => {
         const found = whole ? await cache.load(source) : await cache.find(source);
         made = found.glueSha256;
-        return { compiled: givenCompiled(found), codePath: cache.codePath(made), env, tellsOutput, seed: randomSeed() };
+        const compiled = givenCompiled(found);
+        return { compiled, codePath: cache.codePath(made), env, tellsOutput, asksChanges, seed: randomSeed() };
       },
     });
   }

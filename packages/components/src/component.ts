@@ -59,6 +59,8 @@ export interface ComponentGrants {
   /** Called for each request that did not go out since it is not granted; `rule` is the manifest key that refuses it, that of its destination when absent. */
   readonly onRefused?: (url: URL, rule?: string) => void;
   readonly maxMemoryBytes: number;
+  /** True has `wasi:filesystem/types#change` of each call judge what is about to be changed below the preopens: a rejection refuses it. */
+  readonly asksChanges?: boolean;
   /** True gives `wasi:cli/output#write` of each call the bytes that the guest writes to stdout and stderr; else they are dropped. */
   readonly tellsOutput?: boolean;
   /** Where imports get their answers; live when absent. */

@@ -19,6 +19,9 @@ export const outputFunction = 'wasi:cli/output#write';
 /** Receives the path and the error code of a file operation that is not permitted. */
 export const refusedFileFunction = 'wasi:filesystem/types#refused';
 
+/** Answers whether a component may change what it is about to change. */
+export const changeFunction = 'wasi:filesystem/types#change';
+
 /** A directory as the process gets it. */
 export interface GivenDirectory {
   readonly guestPath: string;
@@ -46,6 +49,8 @@ export interface LoadMessage {
   readonly env: Readonly<Record<string, string>>;
   readonly maxMemoryBytes: number;
   readonly tellsOutput: boolean;
+  /** Whether the session is asked about each change of a file. */
+  readonly asksChanges?: boolean;
   /** Random numbers for hash tables of the guest. */
   readonly seed: readonly [bigint, bigint];
   /** Where imports get their answers. */

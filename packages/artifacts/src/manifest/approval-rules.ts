@@ -77,13 +77,26 @@ function checkMatch(draft: Draft, path: KeyPath, findings: Findings): void {
     findings.add('E-APR-001', `${renderKeyPath(path)} must have one of ${subjects.join(', ')}`, { path });
     return;
   }
-  if (subject !== 'tool' && draft.has(...path, 'args')) {
-    findings.add('E-APR-001', `${renderKeyPath(path)}.args needs tool beside it`, {
-      path: [...path, 'args'],
-      part: 'key',
-    });
+  const beside = (key: string, message: string): void => {
+    if (draft.has(...path, key))
+      findings.add('E-APR-001', `${renderKeyPath(path)}.${key} ${message}`, { path: [...path, key], part: 'key' });
+  };
+  const isOfPath = draft.has(...path, 'path');
+  if (subject !== 'tool') {
+    beside('args', 'needs tool beside it');
+    beside('path', 'needs tool beside it: commands open their files themselves');
   }
-  if (subject === 'tool')
+  if (!isOfPath) beside('access', 'needs path beside it');
+  if (subject === 'tool' && isOfPath) {
+    beside('args', 'cannot stand beside path');
+    checkName(
+      draft,
+      { path: [...path, 'tool'], names: ownToolNames(draft), where: 'the tools in artifacts' },
+      findings,
+    );
+    const fault = pathPatternFault(draft.at(...path, 'path'));
+    if (fault !== null) findings.add('E-APR-001', `${renderKeyPath(path)}.path ${fault}`, { path: [...path, 'path'] });
+  } else if (subject === 'tool')
     checkName(draft, { path: [...path, 'tool'], names: toolNames(draft), where: 'the tools of the capsule' }, findings);
   if (subject === 'spawn') {
     const names = textsOf(draft.list('capabilities', 'spawn', 'allow'));
@@ -129,6 +142,26 @@ function shownTools(items: readonly unknown[]): readonly string[] {
   const given = items.flatMap((item) => (isJsonObject(item) ? Object.entries(item) : []));
   const renamed = new Set(given.map(([tool]) => tool));
   return [...textsOf(items).filter((item) => !renamed.has(item)), ...textsOf(given.map(([, name]) => name))];
+}
+
+/** The names of the artifacts that are tools, which may be components. */
+function ownToolNames(draft: Draft): readonly string[] {
+  return draft.list('artifacts').flatMap((_, index) => {
+    const name = draft.at('artifacts', index, 'name');
+    return typeof name === 'string' && (draft.at('artifacts', index, 'runtime') ?? 'tool') === 'tool' ? [name] : [];
+  });
+}
+
+/** What is wrong with the path of a rule, as a clause; null without a fault. */
+function pathPatternFault(pattern: unknown): string | null {
+  if (typeof pattern !== 'string' || pattern === '') return null;
+  const segments = pattern.split('/');
+  if (segments.some((segment) => ['', '.', '..'].includes(segment)))
+    return 'must be a path below what the tool sees as /, without . and .., and without an empty segment';
+  if (segments.some((segment) => segment.includes('*') && segment !== '*' && segment !== '**'))
+    return 'must have "*" for one segment or "**" for any number of them, and no part of one';
+  if (segments.some((segment, index) => segment === '**' && segments[index - 1] === '**')) return 'repeats "**"';
+  return /\p{Cc}/u.test(pattern) ? 'has a control character' : null;
 }
 
 function textsOf(list: readonly unknown[]): readonly string[] {

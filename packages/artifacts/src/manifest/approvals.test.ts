@@ -62,6 +62,8 @@ describe('approvals of a manifest', () => {
     - deny: { tool: db__drop, args: { table: users, n: 1, sure: true, why: null } }
     - ask: { spawn: deployer }
     - ask: { tool: delegate-task }
+    - ask: { tool: db, path: "config/**", access: write }
+    - deny: { tool: db, path: "**/*/x" }
 `;
     expect(problems(rules)).toEqual([]);
   });
@@ -109,7 +111,25 @@ describe('approvals of a manifest', () => {
       'ask: { tool: db, args: { a: [1] } }',
       'approvals.rules[0].ask.args.a must be a text, a number, true, false or null',
     ],
-    ['ask: { tool: db, path: "config/**" }', 'approvals.rules[0].ask.path is refused'],
+    ['ask: { path: "config/**" }', 'approvals.rules[0].ask must have one of tool, command, spawn'],
+    ['ask: { command: [git], path: "config/**" }', 'approvals.rules[0].ask.path needs tool beside it'],
+    ['ask: { tool: db, args: { a: 1 }, path: x }', 'approvals.rules[0].ask.args cannot stand beside path'],
+    [
+      'ask: { tool: db__drop, path: x }',
+      'approvals.rules[0].ask.tool names "db__drop", which is not among the tools in',
+    ],
+    ['ask: { tool: svc-driver-script, path: x }', 'approvals.rules[0].ask.tool names "svc-driver-script"'],
+    ['ask: { tool: db, access: write }', 'approvals.rules[0].ask.access needs path beside it'],
+    ['ask: { tool: db, path: x, access: read }', 'approvals.rules[0].ask.access'],
+    ['ask: { tool: db, path: "" }', 'approvals.rules[0].ask.path'],
+    ['ask: { tool: db, path: "/etc/x" }', 'approvals.rules[0].ask.path must be a path below'],
+    ['ask: { tool: db, path: "a/../b" }', 'approvals.rules[0].ask.path must be a path below'],
+    ['ask: { tool: db, path: "a//b" }', 'approvals.rules[0].ask.path must be a path below'],
+    ['ask: { tool: db, path: "a/" }', 'approvals.rules[0].ask.path must be a path below'],
+    ['ask: { tool: db, path: "*.env" }', 'approvals.rules[0].ask.path must have "*" for one segment'],
+    ['ask: { tool: db, path: "a/**/**" }', 'approvals.rules[0].ask.path repeats "**"'],
+    ['ask: { tool: db, path: "a\\tb" }', 'approvals.rules[0].ask.path has a control character'],
+    ['ask: { tool: db, path: [x] }', 'approvals.rules[0].ask.path'],
     ['ask: { spend: 1 }', 'approvals.rules[0].ask.spend is refused'],
   ])('refuse %s', (text, problem) => {
     const found = problems(rule(text));

@@ -24,7 +24,7 @@ const literal = z.union(
 );
 
 /** Keys that this version does not decide by: with one of them a manifest is refused, and never run with less. */
-export const undecidedKeys = ['request', 'path', 'access', 'spend', 'every'] as const;
+export const undecidedKeys = ['request', 'spend', 'every'] as const;
 
 const undecided = z.optional(z.unknown());
 
@@ -33,9 +33,9 @@ const matched = z.strictObject({
   args: z.optional(z.record(z.string(), literal)),
   command: z.optional(z.array(z.string()).check(z.minLength(1), z.maxLength(100))),
   spawn: z.optional(someText),
+  path: z.optional(someText.check(z.maxLength(4096))),
+  access: z.optional(z.enum(['write'])),
   request: undecided,
-  path: undecided,
-  access: undecided,
   spend: undecided,
   every: undecided,
 });
@@ -58,5 +58,11 @@ export const approvals = z.strictObject({
 
 export type Approvals = z.infer<typeof approvals>;
 
-/** What a rule is about; exactly one of `tool`, `command` and `spawn` is there in a manifest that was checked. */
+/** What a rule is about; exactly one of `tool`, `command` and `spawn` is there in a manifest that was checked, and `path` beside `tool` alone. */
 export type MatchedCall = z.infer<typeof matched>;
+
+/** The tools that rules of paths name. */
+export function toolsOfPaths(approvals: Pick<Approvals, 'rules'> | undefined): ReadonlySet<string> {
+  const matches = (approvals?.rules ?? []).flatMap((rule) => Object.values(rule) as MatchedCall[]);
+  return new Set(matches.flatMap(({ tool, path }) => (tool === undefined || path === undefined ? [] : [tool])));
+}

@@ -92,14 +92,15 @@ function ruleKeys(verdict: string, means: string): Readonly<Record<string, strin
   const at = `approvals.rules[].${verdict}`;
   const later = 'Not decided by this version of svc, which refuses it.';
   return {
-    [at]: `${means} One of tool, command and spawn.`,
+    [at]: `${means} One of tool, command and spawn; path stands beside tool.`,
     [`${at}.tool`]: 'Calls of this tool, or of every tool of this artifact.',
     [`${at}.args`]: 'Arguments of the tool, each compared with its JSON value.',
     [`${at}.command`]: 'The words of a command. a|b is one of two words, * is one word, ** is any number of words.',
     [`${at}.spawn`]: 'Delegating to this capsule.',
     [`${at}.request`]: later,
-    [`${at}.path`]: later,
-    [`${at}.access`]: later,
+    [`${at}.path`]:
+      'Files that the component of the tool changes, as it sees them. * is one segment, ** is any number of segments.',
+    [`${at}.access`]: 'write, the default and only one: opening for writing, removing, renaming, linking.',
     [`${at}.spend`]: later,
     [`${at}.every`]: later,
   };

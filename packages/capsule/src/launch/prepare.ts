@@ -4,7 +4,7 @@ import { basename } from 'node:path';
 import { arch, platform } from 'node:process';
 
 import { type CaptureLevel, lowerCapture, usualCapture } from '@svc/artifacts/manifest/capture-levels.ts';
-import type { Approvals } from '@svc/artifacts/manifest/approvals.ts';
+import { type Approvals, toolsOfPaths } from '@svc/artifacts/manifest/approvals.ts';
 import { declaredArtifacts } from '@svc/artifacts/manifest/declared-artifacts.ts';
 import type { ArtifactCheck, InstalledArtifact } from '@svc/artifacts/store/installed-artifact.ts';
 import type { StorePlaces } from '@svc/artifacts/store/store-places.ts';
@@ -153,6 +153,11 @@ export async function prepareLaunch(
     const { unheldTools } = await import('./unheld-keys.ts');
     const unheld = unheldTools(artifacts, scoped.grants, loaded, scoped.containment.achieved);
     if (unheld.length > 0) throw new DiagnosticList(unheld);
+  }
+  if (toolsOfPaths(loaded.manifest.approvals).size > 0) {
+    const { undecidedPaths } = await import('./unheld-grants.ts');
+    const undecided = undecidedPaths(loaded, artifacts);
+    if (undecided.length > 0) throw new DiagnosticList(undecided);
   }
   if (scoped.containment.achieved === 'advisory') {
     const { weakPrograms } = await import('./unheld-grants.ts');

@@ -1,7 +1,8 @@
 import { describe, expect, it } from 'vitest';
 
 import { loadCapsuleManifest } from '@svc/artifacts/manifest/load.ts';
-import { unenforcedGrants } from './unheld-grants.ts';
+import type { ArtifactManifest } from '@svc/artifacts/manifest/schema.ts';
+import { undecidedPaths, unenforcedGrants } from './unheld-grants.ts';
 
 const hosts = {
   none: { achieved: 'advisory', mechanism: 'none' },
@@ -40,5 +41,24 @@ describe('a grant that the host does not enforce', () => {
 
   it('causes no warning where no program runs', () => {
     expect(warnings('filesystem: { scope: src }, network: { allow: [example.com] }', 'none')).toEqual([]);
+  });
+});
+
+describe('a rule of paths', () => {
+  it('fails at load for a tool that is no component, with its line', () => {
+    const rules = '[{ ask: { tool: a, path: x } }, { deny: { tool: b, path: x } }, { deny: { tool: b } }]';
+    const text = `name: demo\nversion: 1.0.0\nartifacts: [{ name: a, version: 1.0.0 }, { name: b, version: 1.0.0 }]\ninference: { driver: { artifact: svc-driver-script } }\napprovals: { rules: ${rules} }\n`;
+    const loaded = loadCapsuleManifest({ file: '/project/svc.yaml', text, env: {} });
+    const artifacts = (['wasm', 'native'] as const).map((implementation, index) => ({
+      entry: loaded.manifest.artifacts[index]!,
+      manifest: { name: 'any', version: '1.0.0', runtime: 'tool', implementation } as ArtifactManifest,
+    }));
+    expect(undecidedPaths(loaded, artifacts)).toMatchObject([
+      {
+        code: 'E-APR-001',
+        message: expect.stringMatching(/^approvals\.rules\[1\]\.deny\.path cannot be decided: b is no component/),
+        location: { line: 5 },
+      },
+    ]);
   });
 });

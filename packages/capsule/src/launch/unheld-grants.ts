@@ -1,5 +1,6 @@
 /** Warns of the grants and limits of a manifest that this host cannot hold programs to. */
 
+import { verdicts } from '@svc/artifacts/manifest/approvals.ts';
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import type { Containment } from '@svc/sandbox/containment.ts';
 import type { LoadedManifest } from '@svc/artifacts/manifest/loaded-manifest.ts';
@@ -67,6 +68,24 @@ export function unenforcedGrants(
       const hint = 'svc run --explain-scope says what is; --containment refuses a host that does less';
       return new Diagnostic('W-SEC-032', message, { hint, location: locate(path, 'key') });
     });
+}
+
+/** `E-APR-001` for rules of paths about tools that are no components: a program opens its files itself. */
+export function undecidedPaths(
+  { manifest: { approvals }, locate }: Pick<LoadedManifest, 'manifest' | 'locate'>,
+  artifacts: readonly Pick<InstalledArtifact, 'entry' | 'manifest'>[],
+): readonly Diagnostic[] {
+  const programs = artifacts.filter(({ manifest }) => manifest.implementation !== 'wasm');
+  return (approvals?.rules ?? []).flatMap((rule, index) =>
+    verdicts.flatMap((verdict) => {
+      const { tool, path } = rule[verdict] ?? {};
+      if (path === undefined || !programs.some(({ entry }) => entry.name === tool)) return [];
+      const place = ['approvals', 'rules', index, verdict, 'path'];
+      const message = `${renderKeyPath(place)} cannot be decided: ${tool} is no component, and opens its files itself`;
+      const hint = 'capabilities.filesystem and artifacts[].capabilities say what a program may write';
+      return [new Diagnostic('E-APR-001', message, { hint, location: locate(place, 'key') })];
+    }),
+  );
 }
 
 /** `E-CAP-018` for limits that have to be held, where nothing holds them, or only `svc` itself and too late. */

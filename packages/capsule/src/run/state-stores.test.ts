@@ -91,6 +91,7 @@ describe('a component', () => {
         proxyFor: null,
         keys: null,
         imports: { kind: 'live' },
+        decided: new Set(),
         grantUsage: new LateGrantUsage(systemClock, () => {}),
       });
       const scope = { scope: '.', writable: false } as const;

@@ -35,6 +35,8 @@ interface SessionComponentsDeps {
   readonly keys: SessionKeys | null;
   /** Where their imports get their answers. */
   readonly imports: ImportMode;
+  /** The tools whose changes of files are decided by rules of paths. */
+  readonly decided: ReadonlySet<string>;
   /** Sees what they do with their grants. */
   readonly grantUsage: LateGrantUsage;
 }
@@ -100,6 +102,7 @@ export class SessionComponents {
       // A driver notes there that it waits (docs/drivers.md "Notes").
       tellsOutput: own.runtime === 'hook' || own.runtime === 'driver',
       imports: this.#deps.imports,
+      asksChanges: own.runtime === 'tool' && this.#deps.decided.has(artifact.entry.name),
       ...this.#deps.grantUsage.ofComponent(artifact.entry.name),
       ...ofDriver,
     });

@@ -1,5 +1,6 @@
 /** Makes the tools, the hooks and the driver of a session. */
 
+import { toolsOfPaths } from '@svc/artifacts/manifest/approvals.ts';
 import { hookDeclaration } from '@svc/artifacts/manifest/hook-declaration.ts';
 import type { InstalledArtifact } from '@svc/artifacts/store/installed-artifact.ts';
 import type { ComponentHost } from '@svc/components/component-host.ts';
@@ -95,6 +96,7 @@ export async function stageSession(request: StageRequest): Promise<StagedSession
     project,
     proxyFor: network.proxyFor,
     keys,
+    decided: toolsOfPaths(launch.loaded.manifest.approvals),
     grantUsage,
   });
   const processes = new SessionProcesses({
@@ -302,10 +304,20 @@ async function wasmTool(artifact: InstalledArtifact, { launch, components, skill
   const grants = grantsOf(launch, name);
   const component = components.open(artifact, grants);
   const plain = createWasmTool({ name, description, inputSchema, component, deadlineMs: grants.deadlineSecs * 1000 });
-  const tool = skills?.filledFirst(plain) ?? plain;
+  const tool = await heldToPaths(skills?.filledFirst(plain) ?? plain, artifact, launch);
   if (name !== editorName) return tool;
   const { withFileChanges } = await import('@svc/session/tools/file-changes.ts');
   return withFileChanges(tool, components.preopensOf(component));
+}
+
+/** A tool whose changes of files a person is asked about, or that some are refused to. */
+async function heldToPaths(tool: Tool, { origin }: InstalledArtifact, { loaded }: StageParts['launch']): Promise<Tool> {
+  const { approvals } = loaded.manifest;
+  if (approvals === undefined || !toolsOfPaths(approvals).has(tool.name)) return tool;
+  const { CallRules } = await import('@svc/session/approvals/call-rules.ts');
+  const { withAskedChanges } = await import('@svc/session/approvals/asked-changes.ts');
+  const replaces = origin === 'bundled' && tool.name === editorName;
+  return withAskedChanges(tool, new CallRules(approvals), { replaces });
 }
 
 async function shellTools(parts: StageParts): Promise<readonly Tool[]> {

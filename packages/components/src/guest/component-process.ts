@@ -9,6 +9,7 @@ import { type GuestMessage, type HostMessage, type LoadMessage, outputFunction }
 import { firstGivenDescriptor } from '../message-bytes.ts';
 import { withoutVersion } from '../interface-versions.ts';
 import { engineWords } from './engine-words.ts';
+import { beginChanging } from './filesystem/decided-changes.ts';
 import { compileModules, type LinkedInstance, type LinkedModule, linkInstance } from './linked-instance.ts';
 import { Mailbox } from './mailbox.ts';
 import { ImportPlayer } from './imports/played-imports.ts';
@@ -106,10 +107,10 @@ function makeInstance(
   { message, imports, ...linked }: Loaded,
   { output, log }: Pick<Served, 'output' | 'log'>,
 ): LinkedInstance {
-  const { directories, env, seed, maxMemoryBytes, codePath } = message;
+  const { directories, env, seed, maxMemoryBytes, codePath, asksChanges } = message;
   const namesSockets = imports.some((name) => name.startsWith('wasi:sockets/'));
   const offered = {
-    ...offeredImports(mailbox, { directories, env, seed, output }),
+    ...offeredImports(mailbox, { directories, env, seed, output, asksChanges }),
     ...(namesSockets ? sockets() : {}),
   };
   return linkInstance({ ...linked, maxMemoryBytes, codeCache: readCode(codePath) }, log.through(offered));
@@ -183,6 +184,7 @@ function run(call: Call, { instance, output, log }: Served): GuestMessage {
     return { kind: 'trapped', fault: 'unavailable', message };
   }
   beginHandingOver();
+  beginChanging();
   try {
     const value = valueOf(() => callee(...call.args));
     valueSize(value);

@@ -2,7 +2,7 @@
 
 import { randomBytes } from 'node:crypto';
 
-import { type GivenDirectory, refusedFileFunction } from '../exchange.ts';
+import { changeFunction, type GivenDirectory, refusedFileFunction } from '../exchange.ts';
 import { monotonicClock, systemClock, wallClock } from './clocks.ts';
 import { filesystem } from './filesystem/filesystem.ts';
 import { http } from './http/http.ts';
@@ -18,10 +18,13 @@ interface GuestGrants {
   readonly env: Readonly<Record<string, string>>;
   readonly seed: readonly [bigint, bigint];
   readonly output: OutputTail;
+  /** Whether the session is asked about each change of a file. */
+  readonly asksChanges?: boolean | undefined;
 }
 
 /** Everything a component may import, under its grants. */
-export function offeredImports(mailbox: Mailbox, { directories, env, seed, output }: GuestGrants): Imports {
+export function offeredImports(mailbox: Mailbox, grants: GuestGrants): Imports {
+  const { directories, env, seed, output, asksChanges = false } = grants;
   const room: WaitingRoom = {
     now: () => process.hrtime.bigint(),
     sleep: (ms) => mailbox.sleep(ms),
@@ -43,7 +46,10 @@ export function offeredImports(mailbox: Mailbox, { directories, env, seed, outpu
     'wasi:random/insecure': insecure,
     'wasi:random/insecure-seed': { ...insecureSeed(seed) },
     ...commandLine(env, output, room),
-    ...filesystem(directories, room, refusals(mailbox)),
+    ...filesystem(directories, room, {
+      onRefused: refusals(mailbox),
+      mayChange: asksChanges ? (change) => mailbox.askRuntime(changeFunction, [change]).tag === 'ok' : null,
+    }),
     ...http(mailbox, room),
     ...runtimeImports(mailbox),
   };

@@ -15,8 +15,8 @@ import type { Question, QuestionName } from '@svc/protocol/question.ts';
 import type { ApprovalLog } from '@svc/record/sessions/approval-log.ts';
 import type { Recorder } from '../recorder/recorder.ts';
 import { type Task, TaskCanceled, type ApprovalEnd } from '../task/task.ts';
-import type { CallVerdict, CheckedCall, DispatchedCall } from '../tools/tool.ts';
-import { type AskedEffect, askedEffect, type WantedCommand, wantedEffect } from './asked-effect.ts';
+import type { CallVerdict, CheckedCall, DispatchedCall, FileOperation } from '../tools/tool.ts';
+import { type AskedEffect, askedChange, askedEffect, type WantedCommand, wantedEffect } from './asked-effect.ts';
 import { CallRules, type CallRuling } from './call-rules.ts';
 
 export interface ApprovalsDeps {
@@ -79,6 +79,11 @@ export interface HeldCall {
   readonly ask: AskApproval;
 }
 
+/** A call whose component is about to change a file. */
+export interface HeldChange extends HeldCall {
+  readonly change: FileOperation;
+}
+
 /** A call that has ended. */
 export interface EndedCall {
   readonly task: Task;
@@ -106,6 +111,14 @@ interface Ruled extends CallRuling {
 interface AskedAbout extends Pick<CallRuling, 'rule' | 'isOpaque' | 'programs'> {
   readonly effect: AskedEffect;
 }
+
+/** What is judged, in the place of its question. */
+interface Judged {
+  readonly ruling: () => CallRuling | null;
+  readonly effectOf: (ruling: Pick<CallRuling, 'argv'>) => AskedEffect;
+}
+
+type Asking = Pick<EndedCall, 'task' | 'place' | 'ask'>;
 
 interface Waiting {
   readonly task: Task;
@@ -143,18 +156,46 @@ export class Approvals {
    * `TaskCanceled`, and with the Diagnostic of what cannot be written.
    */
   async judge({ task, call, ask }: HeldCall): Promise<CallVerdict> {
-    const { recorder, unattended } = this.#deps;
     const rules = this.#rules;
     if (rules === null) return { kind: 'proceed' };
-    const ruled = recorder.find(`${call.place}/approval`, () => this.#ruling(rules, call));
+    const { redact } = this.#deps;
+    return await this.#judged(
+      { task, place: call.place, ask },
+      {
+        ruling: () => rules.of(call),
+        effectOf: ({ argv }) => askedEffect(call, argv, redact),
+      },
+    );
+  }
+
+  /** The same for one change of a file, which the component of a call waits for. */
+  async judgeChange({ task, call, change, ask }: HeldChange): Promise<CallVerdict> {
+    const rules = this.#rules;
+    if (rules === null) return { kind: 'proceed' };
+    const { redact } = this.#deps;
+    return await this.#judged(
+      { task, place: `${call.place}/change`, ask },
+      {
+        ruling: () => {
+          const decision = rules.ofChange(call, change);
+          return decision === null ? null : { ...decision, argv: null, isOpaque: false };
+        },
+        effectOf: () => askedChange(call, change, redact),
+      },
+    );
+  }
+
+  async #judged({ task, place, ask }: Asking, judged: Judged): Promise<CallVerdict> {
+    const { recorder, unattended } = this.#deps;
+    const ruled = recorder.find(`${place}/approval`, () => this.#ruled(judged));
     if (ruled === null || ruled.isRemembered) return { kind: 'proceed' };
     if (ruled.verdict === 'deny') return denied(`the rules of the operator deny this call (${ruled.rule})`);
     // A person has typed it: they need not be asked.
     if (task.command !== null) return { kind: 'proceed' };
-    const why = await recorder.settle(`${call.place}/answerers`, unattended);
+    const why = await recorder.settle(`${place}/answerers`, unattended);
     if (why !== null) return denied(`a person has to approve this call (${ruled.rule}), and ${why}`);
     task.signal.throwIfAborted();
-    return await this.#asked({ task, place: call.place, ask }, { ...ruled, effect: this.#effectOf(call, ruled) });
+    return await this.#asked({ task, place, ask }, { ...ruled, effect: judged.effectOf(ruled) });
   }
 
   /**
@@ -218,11 +259,11 @@ export class Approvals {
     return taskId === waiting.task.id;
   }
 
-  #ruling(rules: CallRules, call: CheckedCall): Ruled | null {
-    const ruling = rules.of(call);
+  #ruled({ ruling: rulingOf, effectOf }: Judged): Ruled | null {
+    const ruling = rulingOf();
     if (ruling === null || ruling.verdict === 'allow') return null;
     if (ruling.verdict === 'deny') return { ...ruling, argv: null, isRemembered: false };
-    const effect = this.#effectOf(call, ruling);
+    const effect = effectOf(ruling);
     const { digest } = effect;
     const about = { ...ruling, effect };
     const kept = isRepeatable(about) ? this.#deps.kept?.find(repeatable(about)) : null;
@@ -231,10 +272,7 @@ export class Approvals {
     return { ...ruling, isRemembered: id !== null };
   }
 
-  async #asked(
-    { task, place, ask }: Pick<EndedCall, 'task' | 'place' | 'ask'>,
-    about: AskedAbout,
-  ): Promise<CallVerdict> {
+  async #asked({ task, place, ask }: Asking, about: AskedAbout): Promise<CallVerdict> {
     const { timeoutMs, recorder } = this.#deps;
     let asked: AskedApproval | null = null;
     const question = (name: QuestionName): Question => {
@@ -327,10 +365,6 @@ export class Approvals {
     const far = option === undefined || decision !== 'allow' ? {} : { option };
     this.#deps.log.write({ k: 'settled', at, id, digest, decision, ...far, by });
     this.#settled.set(id, settled);
-  }
-
-  #effectOf(call: CheckedCall, { argv }: Pick<CallRuling, 'argv'>): AskedEffect {
-    return askedEffect(call, argv, this.#deps.redact);
   }
 }
 

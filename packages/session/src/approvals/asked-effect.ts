@@ -5,7 +5,7 @@ import { sha256Hex } from '@svc/kit/sha256.ts';
 import type { AskedApproval } from '@svc/protocol/approval.ts';
 import type { JsonObject } from '@svc/protocol/json-object.ts';
 import { redactedJson } from '@svc/record/trace/file-trace.ts';
-import type { CheckedCall } from '../tools/tool.ts';
+import type { CheckedCall, FileOperation } from '../tools/tool.ts';
 
 /** More than that is not shown. */
 const maxShown = 64 * 1024;
@@ -39,20 +39,37 @@ export function askedEffect(
     argv === null
       ? { kind: toolName === 'delegate-task' ? 'spawn' : 'tool', tool: toolName, ...of, arguments: exact }
       : { kind: 'command', argv, cwd: '.' };
+  return effectOf(whole, { inShort: { kind: whole.kind, tool: toolName }, words: argv ?? [toolName, args], redact });
+}
+
+/** What is asked about a file that the component of a call is about to change: `path` is where that happens, whatever led there. */
+export function askedChange(
+  { toolName, arguments: args, digits }: Pick<CheckedCall, 'toolName' | 'arguments' | 'digits'>,
+  { operation, path, to }: Pick<FileOperation, 'operation' | 'path' | 'to'>,
+  redact: (text: string) => string,
+): AskedEffect {
+  const exact = digits === undefined ? args : withDigits(sorted(args), digits);
+  const place = { operation, path, ...(to === null ? {} : { to }) };
+  const inShort = { kind: 'path', tool: toolName, ...place };
+  const words = [toolName, operation, path, ...(to === null ? [] : [to]), args];
+  return effectOf({ ...inShort, arguments: exact }, { inShort, words, redact });
+}
+
+interface Shown {
+  /** What of it is shown where the whole is too long. */
+  readonly inShort: JsonObject;
+  /** For the line of the question. */
+  readonly words: unknown;
+  readonly redact: (text: string) => string;
+}
+
+function effectOf(whole: object, { inShort, words, redact }: Shown): AskedEffect {
   const json = JSON.stringify(sorted(whole));
   const digest = `sha256:${sha256Hex(json.toWellFormed())}`;
-  const shown = redactedJson(whole, redact) as JsonObject;
   const isWhole = json.length <= maxShown;
-  const words = argv === null ? [toolName, args] : argv;
+  const beginning = { beginning: redact(json).slice(0, maxBeginning), bytes: Buffer.byteLength(json) };
   return {
-    effect: isWhole
-      ? shown
-      : {
-          kind: whole.kind,
-          tool: toolName,
-          beginning: redact(json).slice(0, maxBeginning),
-          bytes: Buffer.byteLength(json),
-        },
+    effect: redactedJson(isWhole ? whole : { ...inShort, ...beginning }, redact) as JsonObject,
     isWhole,
     digest,
     summary: cut(inertJson(redactedJson(words, redact))),
@@ -85,7 +102,8 @@ export function inertJson(value: unknown): string {
 export function askerOf({ effect, capsule, rule }: Pick<AskedApproval, 'effect' | 'capsule' | 'rule'>): string {
   if (effect['kind'] === 'grant') return 'the task wants a command that it was not granted:';
   const [who, why] = [capsule.join(' > '), rule].map((text) => inertJson(text).slice(1, -1));
-  return `${who} wants to run this, and ${why} asks you:`;
+  const does = effect['kind'] === 'path' ? 'change this file' : 'run this';
+  return `${who} wants to ${does}, and ${why} asks you:`;
 }
 
 /** The call in rows of printable ASCII, each cut to what a person reads. More words than eight stand one in a row. */

@@ -2,6 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 
 import type { Approvals } from '@svc/artifacts/manifest/approvals.ts';
+import type { FileOperation } from '../tools/tool.ts';
 import { CallRules, type RuledCall } from './call-rules.ts';
 
 type Settings = Pick<Approvals, 'rules' | 'default' | 'opaque'>;
@@ -108,6 +109,74 @@ describe('rules of tools', () => {
     );
     expect(verdictOf(rules, { toolName: 'submit-plan', kind: 'runtime', arguments: {} })).toBe('nothing');
     expect(verdictOf(rules, { toolName: 'house-style', kind: 'skill', arguments: {} })).toBe('nothing');
+  });
+});
+
+describe('rules of paths', () => {
+  const call: RuledCall = { toolName: 'editor', kind: 'wasm', arguments: {} };
+  const plain = { operation: 'write', to: null, isTree: false, isLinked: false } as const;
+  const change = (path: string, other: Partial<FileOperation> = {}): FileOperation => ({ ...plain, path, ...other });
+  const decided = (rules: CallRules, asked: FileOperation, of: RuledCall = call): string => {
+    const decision = rules.ofChange(of, asked);
+    return decision === null ? 'nothing' : `${decision.verdict} by ${decision.rule}`;
+  };
+  const rules = ruled([
+    { ask: { tool: 'editor', path: 'config/**' } },
+    { deny: { tool: 'editor', path: '**/secret' } },
+    { ask: { tool: 'editor', path: 'a/*/c' } },
+    { ask: { tool: 'other', path: '**' } },
+  ]);
+
+  it.each([
+    ['config/app', 'ask by approvals.rules[0]'],
+    ['config', 'ask by approvals.rules[0]'],
+    ['Config/App', 'ask by approvals.rules[0]'],
+    ['ｃonfig/app', 'ask by approvals.rules[0]'],
+    ['configs/app', 'nothing'],
+    ['src/config/app', 'nothing'],
+    ['config/x/SECRET', 'deny by approvals.rules[1]'],
+    ['secret', 'deny by approvals.rules[1]'],
+    ['a/b/c', 'ask by approvals.rules[2]'],
+    ['a/b/b/c', 'nothing'],
+    ['', 'nothing'],
+  ])('match %j: %s', (path, expected) => {
+    expect(decided(rules, change(path))).toBe(expected);
+  });
+
+  it('look at both places of a rename, at all that goes with a directory, and at the other names of a file', () => {
+    const only = ruled([{ ask: { tool: 'editor', path: 'a/config/x' } }]);
+    const renames = (path: string, to: string, isTree: boolean): string =>
+      decided(only, change(path, { operation: 'rename', to, isTree }));
+    expect(renames('src', 'a/config/x', false)).toBe('ask by approvals.rules[0]');
+    expect(renames('a/config/x', 'src', false)).toBe('ask by approvals.rules[0]');
+    expect(renames('a', 'b', false)).toBe('nothing');
+    expect(renames('a', 'b', true)).toBe('ask by approvals.rules[0]');
+    expect(renames('src', 'a/config', true)).toBe('ask by approvals.rules[0]');
+    expect(renames('src', 'lib', true)).toBe('nothing');
+    expect(decided(only, change('src/x', { isLinked: true }))).toBe('ask by approvals.rules[0]');
+  });
+
+  it('fall back to the default, unless it has decided about the call', () => {
+    const allowed = [{ allow: { tool: 'editor', path: 'src/**' } }, { allow: { tool: 'editor', path: 'lib/*' } }];
+    const byRule = ruled([{ allow: { tool: 'editor' } }, ...allowed], { default: 'ask' });
+    expect(decided(byRule, change('src/a'))).toBe('allow by approvals.rules[1]');
+    expect(decided(byRule, change('Src/a'))).toBe('ask by approvals.default');
+    expect(decided(byRule, change('src/a', { isLinked: true }))).toBe('ask by approvals.default');
+    const toLib = { operation: 'rename', to: 'lib/a', isTree: true } as const;
+    expect(decided(byRule, change('src/a', toLib))).toBe('ask by approvals.default');
+    expect(decided(byRule, change('src/a', { ...toLib, isTree: false }))).toBe('allow by approvals.rules[1]');
+    expect(decided(ruled(allowed, { default: 'ask' }), change('other'))).toBe('nothing');
+    expect(decided(byRule, change('other'), { ...call, toolName: 'unnamed' })).toBe('nothing');
+  });
+
+  it('ask nobody about an empty directory, which a rule can deny', () => {
+    const made = { operation: 'directory' } as const;
+    expect(decided(rules, change('config/x', made))).toBe('nothing');
+    expect(decided(rules, change('config/secret', made))).toBe('deny by approvals.rules[1]');
+  });
+
+  it('decide about no call of the tool', () => {
+    expect(verdictOf(ruled([{ deny: { tool: 'editor', path: '**' } }]), call)).toBe('allow by approvals.default');
   });
 });
 

@@ -3,14 +3,11 @@
 import type { Approvals, MatchedCall, Verdict } from '@svc/artifacts/manifest/approvals.ts';
 import { shells } from '@svc/artifacts/manifest/names.ts';
 import { commandWords } from '../tools/shell-command.ts';
-import type { CheckedCall } from '../tools/tool.ts';
+import type { CheckedCall, FileOperation } from '../tools/tool.ts';
+import { type Decision, stricter, strictness } from './decision.ts';
+import { PathRules } from './path-rules.ts';
 import { commandsOfLine, readShells } from './shell-line.ts';
-
-/** What the rules say of a call, and which of them decided: `approvals.rules[1]`, `approvals.default`, `approvals.opaque`. */
-export interface Decision {
-  readonly verdict: Verdict;
-  readonly rule: string;
-}
+import { fits, type WordShape, wordShapeOf } from './word-shapes.ts';
 
 /** A call as rules look at it. */
 export type RuledCall = Pick<CheckedCall, 'toolName' | 'kind' | 'artifact' | 'arguments'>;
@@ -27,21 +24,10 @@ export type CallRuling = Decision & {
 /** A command with more words is refused: rules would have to be held to each. */
 const maxWords = 4096;
 
-const strictness: Readonly<Record<Verdict, number>> = { allow: 0, ask: 1, deny: 2 };
-
-export function stricter(one: Decision, other: Decision): Decision {
-  return strictness[other.verdict] > strictness[one.verdict] ? other : one;
-}
-
 interface Rule extends Decision {
   readonly match: MatchedCall;
   readonly words: readonly WordShape[] | null;
 }
-
-/** A word of a rule: these, `*` or `**`. */
-type WordShape =
-  | { readonly kind: 'one-of'; readonly words: ReadonlySet<string> }
-  | { readonly kind: 'any' | 'any-number' };
 
 /** The rules of one capsule. A further rule with `ask` or `deny` never lets more run without a person. */
 export class CallRules {
@@ -55,7 +41,7 @@ export class CallRules {
         verdict,
         rule: `approvals.rules[${index}]`,
         match,
-        words: match.command === undefined ? null : match.command.map(shapeOf),
+        words: match.command === undefined ? null : match.command.map(wordShapeOf),
       })),
     );
     this.#default = { verdict: otherwise, rule: 'approvals.default' };
@@ -68,6 +54,15 @@ export class CallRules {
     const ruling = this.#strictest((rule) => matchesTool(rule.match, call));
     if (ruling === null && (call.kind === 'skill' || call.toolName === 'submit-plan')) return null;
     return { ...(ruling ?? this.#default), argv: null, isOpaque: false };
+  }
+
+  /** What the rules say of a file that the component of a call is about to change; null for what passes. */
+  ofChange(call: RuledCall, change: FileOperation): Decision | null {
+    const own = this.#rules.filter(({ match }) => match.path !== undefined && namesTool(match, call));
+    if (own.length === 0) return null;
+    // Nobody is asked twice by the default: it has decided about the call.
+    const otherwise = this.of(call)?.rule === this.#default.rule ? null : this.#default;
+    return new PathRules(own).of(change, otherwise);
   }
 
   #command(name: string, command: string): CallRuling | null {
@@ -106,17 +101,17 @@ export class CallRules {
   }
 }
 
-function matchesTool({ tool, args, spawn }: MatchedCall, call: RuledCall): boolean {
+function namesTool({ tool }: MatchedCall, { toolName, artifact }: RuledCall): boolean {
+  return tool !== undefined && (tool === toolName || tool === artifact);
+}
+
+function matchesTool(match: MatchedCall, call: RuledCall): boolean {
+  const { args, path, spawn } = match;
   if (spawn !== undefined) return call.toolName === 'delegate-task' && call.arguments['capsule'] === spawn;
-  if (tool === undefined || (tool !== call.toolName && tool !== call.artifact)) return false;
+  if (path !== undefined || !namesTool(match, call)) return false;
   return Object.entries(args ?? {}).every(
     ([key, value]) => Object.hasOwn(call.arguments, key) && call.arguments[key] === value,
   );
-}
-
-function shapeOf(word: string): WordShape {
-  if (word === '*') return { kind: 'any' };
-  return word === '**' ? { kind: 'any-number' } : { kind: 'one-of', words: new Set(word.split('|')) };
 }
 
 /**
@@ -127,31 +122,4 @@ function matchesWords(shapes: readonly WordShape[], words: readonly string[], ve
   if (fits(shapes, words)) return true;
   const [first = '', ...rest] = words;
   return verdict !== 'allow' && first.includes('/') && fits(shapes, [first.slice(first.lastIndexOf('/') + 1), ...rest]);
-}
-
-/** Goes back to the last `**` alone, so it takes at most shapes times words. */
-function fits(shapes: readonly WordShape[], words: readonly string[]): boolean {
-  let shape = 0;
-  let word = 0;
-  let back: { readonly shape: number; word: number } | null = null;
-  while (word < words.length) {
-    const wanted = shapes[shape];
-    if (wanted?.kind === 'any-number') {
-      shape += 1;
-      back = { shape, word };
-    } else if (wanted !== undefined && takes(wanted, words[word] ?? '')) {
-      shape += 1;
-      word += 1;
-    } else if (back === null) return false;
-    else {
-      back.word += 1;
-      ({ shape, word } = back);
-    }
-  }
-  while (shapes[shape]?.kind === 'any-number') shape += 1;
-  return shape === shapes.length;
-}
-
-function takes(shape: WordShape, word: string): boolean {
-  return shape.kind === 'one-of' ? shape.words.has(word) : true;
 }

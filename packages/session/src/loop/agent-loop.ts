@@ -31,6 +31,7 @@ import {
   maxConversation,
   type Overflow,
 } from './context-window.ts';
+import { type ApproveChange, UnchangedFiles } from './unchanged-files.ts';
 import { WayToModel } from './way-to-model.ts';
 
 interface InferenceSettings {
@@ -55,6 +56,8 @@ export interface AgentLoopDeps {
   readonly requestInput: (prompt: string) => Promise<InputAnswer>;
   /** Is null if every call runs that hooks let pass. */
   readonly approve: ((call: CheckedCall) => Promise<CallVerdict>) | null;
+  /** The same for a file that the component of a call is about to change. */
+  readonly approveChange: ApproveChange | null;
   /** Has a person judge a command that the call was refused, and resolves to words for the model; is null where nobody is asked. */
   readonly widen: ((ended: Pick<EndedCall, 'call' | 'place'>) => Promise<string | null>) | null;
   readonly hooks: SessionHooks;
@@ -303,7 +306,7 @@ class AgentLoop {
   }
 
   async #dispatch(turn: number, block: ToolCallBlock): Promise<DispatchedCall> {
-    const { activity, recorder, hooks, hooked, inventory, requestInput, approve, widen } = this.#deps;
+    const { activity, recorder, hooks, hooked, inventory, requestInput, approve, approveChange, widen } = this.#deps;
     const { task } = this.#attempt;
     this.#attempt.throwIfCanceled();
     activity.emit({ kind: 'call-started', task, turn, call: block });
@@ -320,6 +323,7 @@ class AgentLoop {
         throw error;
       }
     };
+    const unchanged = new UnchangedFiles(approveChange, held);
     const stopMeasuring = this.#measureMeanwhile();
     const done = await inventory
       .dispatch(block, {
@@ -335,6 +339,7 @@ class AgentLoop {
           this.#signal.throwIfAborted();
           return await held(() => approve(call));
         },
+        approveChange: unchanged.approve,
         emitText: (text) => this.#attempt.text(text),
         emitThinking: (text) => this.#attempt.thinking(text),
         onOutput: (command, bytes) => activity.output?.wrote(at, command, bytes),
@@ -352,11 +357,9 @@ class AgentLoop {
     this.#attempt.throwIfCanceled();
     // A tool takes any failure of what it asks for an answer: one of the runtime's own must not end there.
     lines.throwIfFailed();
-    const step = recorder.stepOf(place);
     const { input, digits } = block;
-    const told = widen === null ? null : await widen({ call: done, place });
-    const dispatched = told === null ? done : { ...done, content: `${done.content}\n${told}` };
-    activity.emit({ kind: 'call-ended', task, turn, input, digits, call: dispatched, step });
+    const dispatched = { ...done, content: unchanged.behind(done.content, await widen?.({ call: done, place })) };
+    activity.emit({ kind: 'call-ended', task, turn, input, digits, call: dispatched, step: recorder.stepOf(place) });
     lines.settle();
     lines.throwIfFailed();
     return dispatched;

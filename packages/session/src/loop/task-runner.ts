@@ -11,7 +11,7 @@ import { runAttempt, type AgentLoopDeps, type AttemptEnd, type AttemptResult } f
 import { Attempt } from './attempt.ts';
 import type { Conversations } from './conversations.ts';
 import type { Approvals, AskApproval, EndedCall } from '../approvals/approvals.ts';
-import type { CheckedCall } from '../tools/tool.ts';
+import type { CheckedCall, FileOperation } from '../tools/tool.ts';
 import { waitForApproval, waitForInput } from './input-wait.ts';
 import {
   type FailedTask,
@@ -25,7 +25,7 @@ import {
 
 export interface TaskRunnerDeps extends Omit<
   AgentLoopDeps,
-  'requestInput' | 'approve' | 'widen' | 'hooked' | 'turnsUsed'
+  'requestInput' | 'approve' | 'approveChange' | 'widen' | 'hooked' | 'turnsUsed'
 > {
   /** Is null for a session whose manifest has no `approvals`. */
   readonly approvals: Approvals | null;
@@ -260,6 +260,10 @@ class AttemptRun {
           timeoutMs: this.#deps.inputTimeoutMs ?? defaultWaitMs(this.#task),
         }),
       approve: approvals === null ? null : (call: CheckedCall) => approvals.judge({ task, call, ask }),
+      approveChange:
+        approvals === null
+          ? null
+          : (call: CheckedCall, change: FileOperation) => approvals.judgeChange({ task, call, change, ask }),
       widen:
         approvals === null || task.command !== null
           ? null

@@ -12,7 +12,7 @@ import {
   type ToolCallBlock,
 } from '../model/driver.ts';
 import type { RunCapsuleStep } from '../tools/plan/capsule-step.ts';
-import type { InputAnswer, Tool, ToolCallContext, ToolKind } from '../tools/tool.ts';
+import type { CallVerdict, FileOperation, InputAnswer, Tool, ToolCallContext, ToolKind } from '../tools/tool.ts';
 import type { Recorder, Inside, Port } from './recorder.ts';
 
 /** A driver whose calls go through the recorder. */
@@ -90,10 +90,13 @@ export function recordedTool(tool: Tool, recorder: Recorder): Tool {
   return {
     ...tool,
     call: (args, context) => {
-      const { place, signal, emitText, emitThinking, requestInput, record } = context;
+      const { place, signal, emitText, emitThinking, requestInput, judgeChange, record } = context;
       const inside: Inside = {
         chunk: (kind, text) => (kind === 'thinking' ? emitThinking(text) : emitText(text)),
-        ask: (_what, prompt) => requestInput(prompt as string),
+        ask: async (what, asked) => {
+          if (what !== 'change') return await requestInput(asked as string);
+          return await (judgeChange ?? notJudged)(asked as FileOperation);
+        },
         note: record,
       };
       return recorder.effect({ place, port, name: tool.name, input: args, signal }, inside, (outside) =>
@@ -111,6 +114,9 @@ function contextFrom(context: ToolCallContext, inside: Inside): ToolCallContext 
     emitText: (text) => chunk('text', text),
     emitThinking: (text) => chunk('thinking', text),
     requestInput: async (prompt) => (await ask('input', prompt)) as InputAnswer,
+    ...(context.judgeChange === undefined
+      ? {}
+      : { judgeChange: async (change) => (await ask('change', change)) as CallVerdict }),
     record: note,
   };
 }
@@ -156,6 +162,10 @@ function importsOf({ imports }: Inside): Pick<Inside, 'imports'> {
 }
 
 const neverAborted = new AbortController().signal;
+
+async function notJudged(): Promise<never> {
+  throw new Error('no change is judged in a session without approvals');
+}
 
 async function neverAsks(): Promise<never> {
   throw new Error('a capsule step asks nothing');

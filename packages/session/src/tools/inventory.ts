@@ -12,7 +12,10 @@ import type { TraceEvent } from '@svc/record/trace/events.ts';
 import { ArgumentCheck } from './argument-check.ts';
 import {
   type CallCeiling,
+  type CallVerdict,
+  type CheckedCall,
   type DispatchedCall,
+  type FileOperation,
   neverReached,
   type OtherTools,
   type RequestedCall,
@@ -25,7 +28,12 @@ import {
 import { GivenSkills, withArguments } from './skills/given-skills.ts';
 import { fenceUntrusted } from './untrusted-fence.ts';
 
-export interface DispatchContext extends Omit<ToolCallContext, 'callId' | 'digits' | 'tools' | 'narrowed'> {
+export interface DispatchContext extends Omit<
+  ToolCallContext,
+  'callId' | 'digits' | 'tools' | 'narrowed' | 'judgeChange'
+> {
+  /** Judges what the component of a call is about to change; absent, or undefined, in a session without approvals. */
+  readonly approveChange?: ((call: CheckedCall, change: FileOperation) => Promise<CallVerdict>) | undefined;
   /** Called with a file that the component of a tool was refused. */
   readonly onRefusedFile?: (file: RefusedFile) => void;
 }
@@ -281,20 +289,25 @@ async function callChecked(
     return unfit([`the arguments of ${tool.name} do not fit its input schema:`, ...problems].join('\n'));
   }
   context.signal.throwIfAborted();
-  const { callId, digits, judge, taskId, place } = context;
+  const { callId, digits, judge, approveChange, taskId, place } = context;
   const held = ceiling?.judge(taskId, tool, args) ?? unheld;
   if (held.kind === 'refused') {
     return { ...neverReached(held.reason), refusal: { rule: held.rule, by: 'svc' } };
   }
   const { name: toolName, kind, artifact } = tool;
-  const verdict = await judge({ toolName, kind, artifact, callId, arguments: args, digits, place });
+  const call: CheckedCall = { toolName, kind, artifact, callId, arguments: args, digits, place };
+  const verdict = await judge(call);
   if (verdict.kind === 'deny') {
     const { reason, by, isShown } = verdict;
     const refusal = by === undefined ? {} : { refusal: { rule: reason, by } };
     return { ...neverReached(reason), ...(isShown === true ? {} : { denied: true }), ...refusal };
   }
   context.signal.throwIfAborted();
-  const outcome = await tool.call(args, { ...context, narrowed: held.narrowed });
+  const outcome = await tool.call(args, {
+    ...context,
+    narrowed: held.narrowed,
+    ...(approveChange === undefined ? {} : { judgeChange: (change: FileOperation) => approveChange(call, change) }),
+  });
   if (tool.kind === 'skill' && outcome.status === 'passed') ceiling?.use(taskId, tool.name);
   return outcome;
 }

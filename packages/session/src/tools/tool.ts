@@ -83,6 +83,8 @@ export interface ToolCallContext {
   readonly tools: OtherTools;
   /** Has hooks judge what a tool does without a dispatch of `tools`. */
   readonly judge: (call: CheckedCall) => Promise<CallVerdict>;
+  /** Has the rules of approvals judge what the component of the call is about to change; absent of a session without them. */
+  readonly judgeChange?: (change: FileOperation) => Promise<CallVerdict>;
   /** Called with each call that was judged. */
   readonly onJudged?: (call: JudgedDispatch) => void;
   /**
@@ -103,6 +105,19 @@ export interface ToolCallContext {
   readonly narrowed?: NarrowedLaunch | null;
   /** Imports, where they are recorded or played. */
   readonly imports?: CallImports;
+}
+
+/** What a component is about to do to a file, links on the way followed. Paths are as it sees them, without the `/` before them. */
+export interface FileOperation {
+  /** `write` opens a file for writing, or makes it; `directory` makes or removes an empty one. */
+  readonly operation: 'write' | 'remove' | 'rename' | 'link' | 'directory';
+  readonly path: string;
+  /** Where a rename leads; else null. */
+  readonly to: string | null;
+  /** It is a directory that is renamed, with all below it, or a link, which leads elsewhere. */
+  readonly isTree: boolean;
+  /** The file that is opened has other names too. */
+  readonly isLinked: boolean;
 }
 
 /** What a call of the editor did to a file. */

@@ -1,9 +1,9 @@
 /** Makes a tool of a WebAssembly component. */
 
 import { ComponentFault, type Component, type HostFunctions } from '@svc/components/component.ts';
-import { refusedFileFunction } from '@svc/components/exchange.ts';
+import { changeFunction, refusedFileFunction } from '@svc/components/exchange.ts';
 import { offeredInterface } from '@svc/components/interface-versions.ts';
-import { isFlag, isObjectOf, isOneOf, isText } from '@svc/kit/guards.ts';
+import { isFlag, isObjectOf, isOneOf, isText, orNull } from '@svc/kit/guards.ts';
 import { withDigits } from '@svc/kit/exact-json.ts';
 import { type Tool, type ToolCallContext, type ToolDeclaration, type ToolOutcome, neverReached } from './tool.ts';
 
@@ -68,8 +68,28 @@ interface InputWaits {
   timedOut: boolean;
 }
 
+/** What the process of the component asks about. */
+const isOperation = isObjectOf({
+  operation: isOneOf('write', 'remove', 'rename', 'link', 'directory'),
+  path: isText,
+  to: orNull(isText),
+  isTree: isFlag,
+  isLinked: isFlag,
+});
+
 function hostFunctions(context: ToolCallContext, waits: InputWaits): HostFunctions {
+  const { judgeChange } = context;
   return {
+    // Without it every change is refused.
+    ...(judgeChange === undefined
+      ? {}
+      : {
+          [changeFunction]: async (change: unknown): Promise<void> => {
+            const verdict = isOperation(change) ? await judgeChange(change) : null;
+            if (verdict?.kind !== 'proceed')
+              throw new Error(verdict?.reason ?? 'no change of a file is asked for like that');
+          },
+        }),
     [`${chunks}#emit-chunk`]: context.emitText,
     [`${chunks}#emit-thinking-chunk`]: context.emitThinking,
     [refusedFileFunction]: (path: unknown, code: unknown) => {

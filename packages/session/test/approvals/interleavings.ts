@@ -27,12 +27,16 @@ const step: fc.Arbitrary<Step> = fc.oneof(
 
 /** What is done while the n-th question waits, one after the other in one turn of the event loop; and the write at which the process ends. */
 const plan = fc.record({
-  texts: fc.array(fc.constantFrom('main', 'prod'), { minLength: 1, maxLength: 3 }),
+  /** `file` is a call that is asked about in its middle. */
+  texts: fc.array(fc.constantFrom('main', 'prod', 'file'), { minLength: 1, maxLength: 3 }),
   steps: fc.array(fc.array(step, { minLength: 1, maxLength: 4 }), { minLength: 3, maxLength: 3 }),
   dies: fc.option(fc.record({ at: fc.nat(8), isWritten: fc.boolean() }), { nil: null }),
 });
 
 type Plan = typeof plan extends fc.Arbitrary<infer Each> ? Each : never;
+
+const rules = [{ allow: { tool: 'edit' } }, { ask: { tool: 'edit', path: 'config/**' } }];
+const change = { operation: 'write', path: 'config/app', to: null, isTree: false, isLinked: false } as const;
 
 /** Sentences on what went wrong in so many sessions. */
 export async function faultsIn(count: number): Promise<{ readonly faults: readonly string[]; readonly ran: number }> {
@@ -59,19 +63,28 @@ async function played({ texts, steps, dies }: Plan, folder: string): Promise<{ f
   let ran = 0;
   let approvals: Approvals | null = null;
   const written = (): readonly ApprovalRecord[] => linesOf(folder);
+  const happens = (): void => {
+    if (isDead) return;
+    ran += 1;
+    faults.push(...unapproved(written(), ran));
+  };
+  const made = texts.map((to): [string, object] => (to === 'file' ? ['edit', {}] : ['push', { to }]));
   const fixture = new SessionFixture({
-    turns: [calls(...texts.map((to): [string, object] => ['push', { to }])), says('Done.')],
+    turns: [calls(...made), says('Done.')],
     tools: [
       fakeTool('push', async () => {
-        if (isDead) return passed('nobody is there');
-        ran += 1;
-        faults.push(...unapproved(written(), ran));
+        happens();
         return passed('pushed');
+      }),
+      fakeTool('edit', async (_args, { judgeChange }) => {
+        const verdict = await judgeChange?.(change);
+        if (verdict?.kind === 'proceed') happens();
+        return passed('edited');
       }),
     ],
     approvals: (recorder, clock) =>
       (approvals = new Approvals({
-        rules: { default: 'ask', opaque: 'ask', rules: [] },
+        rules: { default: 'ask', opaque: 'ask', rules },
         timeoutMs: 60_000,
         recorder,
         clock,

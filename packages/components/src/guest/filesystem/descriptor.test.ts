@@ -61,7 +61,7 @@ function open(
     guard === 'descriptor-walk' ? openSync(hostPath, O_PATH | constants.O_DIRECTORY) : realpathSync(hostPath);
   const { writable = true, masked, maskedNames = [], fixed = [] } = options;
   const given = { guestPath: '/', place, writable, ...(masked === undefined ? {} : { masked, maskedNames, fixed }) };
-  const preopens = filesystem([given], room, options.onRefused)['wasi:filesystem/preopens'] as unknown as Preopens;
+  const preopens = filesystem([given], room, options)['wasi:filesystem/preopens'] as unknown as Preopens;
   const [entry] = preopens.getDirectories();
   if (entry === undefined) throw new Error('no directory');
   return entry[0];

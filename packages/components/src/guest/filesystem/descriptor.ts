@@ -18,11 +18,11 @@ import {
   type BigIntStats,
 } from 'node:fs';
 
-import { isErrno } from '@svc/kit/diagnostics/system-reason.ts';
-import type { Child, HeldDirectory } from '@svc/kit/files/held-directory.ts';
+import type { HeldDirectory } from '@svc/kit/files/held-directory.ts';
 import type { WaitingRoom } from '../io.ts';
 import { HostObject } from '../retained.ts';
 import { InputStream, OutputStream, transferBytes } from '../streams.ts';
+import { type Change, type DecidedChanges, type Permit, untilNextCall } from './decided-changes.ts';
 import { type DescriptorBudget, DirectoryEntryStream } from './directory-entry-stream.ts';
 import { attempt, refuse } from './error-code.ts';
 import {
@@ -33,25 +33,19 @@ import {
   newTime,
   type NewTimestamp,
 } from './file-stat.ts';
-import { type LastLink, locate, type Located } from './locate.ts';
+import { childAt, type LastLink, locate, type Located, placeOf } from './locate.ts';
 import type { Mask } from './mask.ts';
-import { type FileAccess, OpenFile, openRegularFile } from './open-file.ts';
+import {
+  type DescriptorFlags,
+  type FileAccess,
+  fileAccess,
+  OpenFile,
+  type OpenFlags,
+  openRegularFile,
+} from './open-file.ts';
 
 interface PathFlags {
   readonly symlinkFollow?: boolean;
-}
-
-interface OpenFlags {
-  readonly create?: boolean;
-  readonly directory?: boolean;
-  readonly exclusive?: boolean;
-  readonly truncate?: boolean;
-}
-
-interface DescriptorFlags {
-  readonly read?: boolean;
-  readonly write?: boolean;
-  readonly mutateDirectory?: boolean;
 }
 
 /** What all descriptors that come from one preopened directory share. */
@@ -61,6 +55,8 @@ interface Mount {
   readonly room: WaitingRoom;
   /** Is null if nothing is masked. */
   readonly mask?: Mask | null;
+  /** Is null if all may be changed that the directories allow. */
+  readonly changes?: DecidedChanges | null;
   /** Called for each operation that is refused for its path, or since nothing may be written; the path is that of the operation. */
   readonly onRefused?: (path: string, code: string) => void;
 }
@@ -74,7 +70,7 @@ const maxTransfer = BigInt(transferBytes);
 /**
  * `wasi:filesystem/types#descriptor`. A path never leads above the directory it starts from; nothing is written through a
  * mount that is read-only; a rename stays within one mount; a link that is made leads down from where it stands, so that no
- * later rename turns it outward; hard links are not made.
+ * later rename turns it outward; hard links are not made. Where changes are decided, each is, at the place where it happens.
  */
 export class Descriptor extends HostObject {
   readonly #mount: Mount;
@@ -136,6 +132,7 @@ export class Descriptor extends HostObject {
   }
 
   setTimes(access: NewTimestamp, modification: NewTimestamp): void {
+    if (this.#areDecided) this.#writable();
     const times = this.#newTimes(() => this.#stat(), access, modification);
     const held = this.#held;
     if (held.kind === 'file') attempt(() => futimesSync(held.file.descriptor, ...times));
@@ -158,7 +155,7 @@ export class Descriptor extends HostObject {
   }
 
   createDirectoryAt(path: string): void {
-    this.#change(path, (place) => mkdirSync(place));
+    this.#make(path, 'directory', (place) => mkdirSync(place));
   }
 
   stat(): DescriptorStat {
@@ -171,10 +168,14 @@ export class Descriptor extends HostObject {
 
   setTimesAt(flags: PathFlags, path: string, access: NewTimestamp, modification: NewTimestamp): void {
     this.#mustWrite(path);
-    this.#at(path, lastLink(flags), (located) => {
-      const place = placeOf(located);
-      lutimesSync(place, ...this.#newTimes(() => lstatSync(place, { bigint: true }), access, modification));
-    });
+    this.#decided('write', (permit) =>
+      this.#at(path, lastLink(flags), (located) => {
+        const place = placeOf(located);
+        const times = this.#newTimes(() => lstatSync(place, { bigint: true }), access, modification);
+        permit(located);
+        lutimesSync(place, ...times);
+      }),
+    );
   }
 
   linkAt(): void {
@@ -184,18 +185,22 @@ export class Descriptor extends HostObject {
   openAt(pathFlags: PathFlags, path: string, open: OpenFlags, wanted: DescriptorFlags): Descriptor {
     const changes = wanted.write === true || open.create === true || open.truncate === true;
     if (changes || wanted.mutateDirectory === true) this.#mustWrite(path);
-    return this.#at(path, lastLink(pathFlags), (located) => {
-      const child = childAt(located);
-      switch (child?.kind) {
-        case 'directory':
-          return this.#openDirectory(child.directory, changes || open.exclusive === true);
-        case 'link':
-          return refuse('loop');
-        default:
-          if (open.directory === true || located.asDirectory) refuse(child === null ? 'no-entry' : 'not-directory');
-          return this.#openFile(located, fileAccess(open, wanted));
-      }
-    });
+    return this.#decided('write', (permit) =>
+      this.#at(path, lastLink(pathFlags), (located) => {
+        const child = childAt(located);
+        switch (child?.kind) {
+          case 'directory':
+            return this.#openDirectory(child.directory, changes || open.exclusive === true);
+          case 'link':
+            return refuse('loop');
+          default:
+            if (open.directory === true || located.asDirectory) refuse(child === null ? 'no-entry' : 'not-directory');
+            if (child === null && open.create !== true) refuse('no-entry');
+            if (changes) permit(located);
+            return this.#openFile(located, fileAccess(open, wanted));
+        }
+      }),
+    );
   }
 
   #openDirectory(directory: HeldDirectory, asFile: boolean): Descriptor {
@@ -210,7 +215,8 @@ export class Descriptor extends HostObject {
   }
 
   #openFile({ directory, name }: Located, access: FileAccess): Descriptor {
-    const file = new OpenFile(openRegularFile(directory, name ?? refuse('is-directory'), access));
+    const mayWrite = this.#areDecided ? untilNextCall() : undefined;
+    const file = new OpenFile(openRegularFile(directory, name ?? refuse('is-directory'), access), mayWrite);
     try {
       this.#mount.mask?.checkFile(file.descriptor);
       return new Descriptor(this.#mount, { kind: 'file', file, read: access.read, write: access.write });
@@ -228,24 +234,32 @@ export class Descriptor extends HostObject {
   }
 
   removeDirectoryAt(path: string): void {
-    this.#replace(path, (place) => rmdirSync(place));
+    this.#replace(path, 'directory', (place) => rmdirSync(place));
   }
 
   renameAt(oldPath: string, target: Descriptor, newPath: string): void {
     this.#mustWrite(oldPath);
     if (target.#mount !== this.#mount) refuse('cross-device');
-    this.#replace(oldPath, (from) => target.#replace(newPath, (to) => renameSync(from, to)));
+    this.#decided('rename', (permit) =>
+      this.#changed(oldPath, (from, source) =>
+        target.#changed(newPath, (to, goal) => {
+          lstatSync(from);
+          permit(source, goal);
+          renameSync(from, to);
+        }),
+      ),
+    );
   }
 
   symlinkAt(target: string, path: string): void {
     const parts = target.split('/');
     if (target === '' || target.includes('\0')) refuse('invalid');
     if (parts[0] === '' || parts.includes('..')) refuse('not-permitted');
-    this.#change(path, (place) => symlinkSync(target, place));
+    this.#make(path, 'link', (place) => symlinkSync(target, place));
   }
 
   unlinkFileAt(path: string): void {
-    this.#replace(path, (place) => unlinkSync(place));
+    this.#replace(path, 'remove', (place) => unlinkSync(place));
   }
 
   isSameObject(other: Descriptor): boolean {
@@ -302,19 +316,49 @@ export class Descriptor extends HostObject {
     }
   }
 
+  get #areDecided(): boolean {
+    return (this.#mount.changes ?? null) !== null;
+  }
+
+  /** Runs what changes something, which calls its argument right before that. */
+  #decided<Result>(operation: Change['operation'], change: (permit: Permit) => Result): Result {
+    const { changes = null } = this.#mount;
+    return changes === null ? change(() => {}) : changes.decided(operation, change);
+  }
+
   /** One change of the entry a path names. The entry itself is meant, never what a link there leads to. */
-  #change(path: string, use: (place: string) => void): void {
+  #change(path: string, use: (place: string, located: Located) => void): void {
     this.#mustWrite(path);
-    this.#at(path, 'never', ({ directory, name }) => {
-      use(directory.entry(name ?? refuse('invalid')));
+    this.#at(path, 'never', (located) => {
+      use(located.directory.entry(located.name ?? refuse('invalid')), located);
     });
   }
 
+  #make(path: string, operation: Change['operation'], use: (place: string) => void): void {
+    this.#decided(operation, (permit) =>
+      this.#change(path, (place, located) => {
+        if (lstatSync(place, { throwIfNoEntry: false }) !== undefined) refuse('exist');
+        permit(located);
+        use(place);
+      }),
+    );
+  }
+
+  #replace(path: string, operation: Change['operation'], use: (place: string) => void): void {
+    this.#decided(operation, (permit) =>
+      this.#changed(path, (place, located) => {
+        lstatSync(place);
+        permit(located);
+        use(place);
+      }),
+    );
+  }
+
   /** A change after which what was there may be gone, or elsewhere. */
-  #replace(path: string, use: (place: string) => void): void {
-    this.#change(path, (place) => {
+  #changed(path: string, use: (place: string, located: Located) => void): void {
+    this.#change(path, (place, located) => {
       this.#mount.mask?.checkChange(place);
-      use(place);
+      use(place, located);
     });
   }
 
@@ -336,35 +380,10 @@ export class Descriptor extends HostObject {
 
   #writable(): OpenFile {
     if (this.#held.kind === 'directory') return refuse('is-directory');
-    return this.#held.write ? this.#held.file : refuse('bad-descriptor');
+    return this.#held.write && this.#held.file.mayWrite() ? this.#held.file : refuse('bad-descriptor');
   }
 }
 
 function lastLink({ symlinkFollow }: PathFlags): LastLink {
   return symlinkFollow === true ? 'follow' : 'keep';
-}
-
-function placeOf({ directory, name }: Located): string {
-  return name === null ? directory.path : directory.entry(name);
-}
-
-function childAt({ directory, name }: Located): Child | null {
-  if (name === null) return { kind: 'directory', directory: directory.again() };
-  try {
-    return directory.child(name);
-  } catch (error) {
-    if (isErrno(error, 'ENOENT')) return null;
-    throw error;
-  }
-}
-
-/** A file opened for neither is opened for reading, and the component may still do neither. */
-function fileAccess(open: OpenFlags, wanted: DescriptorFlags): FileAccess {
-  return {
-    read: wanted.read === true,
-    write: wanted.write === true || open.truncate === true,
-    create: open.create === true,
-    exclusive: open.exclusive === true,
-    truncate: open.truncate === true,
-  };
 }

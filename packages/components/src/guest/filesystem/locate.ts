@@ -129,3 +129,19 @@ class Walk {
     for (const directory of this.#held) directory.close();
   }
 }
+
+/** A path for one operation on what stands there, which must not follow it. */
+export function placeOf({ directory, name }: Located): string {
+  return name === null ? directory.path : directory.entry(name);
+}
+
+/** What stands there, which the caller closes; null for nothing. */
+export function childAt({ directory, name }: Located): Child | null {
+  if (name === null) return { kind: 'directory', directory: directory.again() };
+  try {
+    return directory.child(name);
+  } catch (error) {
+    if (isErrno(error, 'ENOENT')) return null;
+    throw error;
+  }
+}

@@ -15,12 +15,36 @@ const openAttempts = 16;
 /** For what stands in the place of a regular file. */
 const refusals = { link: 'loop', directory: 'is-directory', other: 'not-permitted' } as const;
 
+export interface OpenFlags {
+  readonly create?: boolean;
+  readonly directory?: boolean;
+  readonly exclusive?: boolean;
+  readonly truncate?: boolean;
+}
+
+export interface DescriptorFlags {
+  readonly read?: boolean;
+  readonly write?: boolean;
+  readonly mutateDirectory?: boolean;
+}
+
 export interface FileAccess {
   readonly read: boolean;
   readonly write: boolean;
   readonly create: boolean;
   readonly exclusive: boolean;
   readonly truncate: boolean;
+}
+
+/** A file opened for neither is opened for reading, and the component may still do neither. */
+export function fileAccess(open: OpenFlags, wanted: DescriptorFlags): FileAccess {
+  return {
+    read: wanted.read === true,
+    write: wanted.write === true || open.truncate === true,
+    create: open.create === true,
+    exclusive: open.exclusive === true,
+    truncate: open.truncate === true,
+  };
 }
 
 /** Opens a regular file and nothing else: neither links nor devices nor pipes. Returns the descriptor. */
@@ -45,10 +69,13 @@ function descriptorOf(found: OpenedChild): number {
 /** A regular file that a descriptor and the streams made of it share; closed when the last of them lets go. */
 export class OpenFile {
   readonly descriptor: number;
+  /** Whether it may still be written to. */
+  readonly mayWrite: () => boolean;
   #holders = 1;
 
-  constructor(descriptor: number) {
+  constructor(descriptor: number, mayWrite: () => boolean = () => true) {
     this.descriptor = descriptor;
+    this.mayWrite = mayWrite;
   }
 
   hold(): this {
@@ -68,6 +95,7 @@ export class OpenFile {
   }
 
   write(bytes: Uint8Array, offset: bigint): number {
+    if (!this.mayWrite()) refuse('not-permitted');
     return attempt(() => writeSync(this.descriptor, bytes, 0, bytes.length, checkedOffset(offset)));
   }
 
