@@ -6,7 +6,7 @@ import { ownAliases } from './scripts/own-names.mjs';
 export default defineConfig({
   resolve: { alias: ownAliases },
   test: {
-    include: ['packages/**/*.s3.ts'],
+    include: ['packages/**/*.s3.ts', 'test/**/*.s3.ts'],
     globalSetup: ['test/support/global-setup.ts', 'packages/registry/test/ceph-gateway.ts'],
     pool: 'forks',
     maxWorkers: 1,

@@ -98,7 +98,7 @@ const known: Readonly<Record<string, Readonly<Partial<Record<Reader, Way>>>>> = 
   'capsule/run/session-record.ts': { duration: 'durations' },
   'capsule/stage/installed-server.ts': { timer: 'around' },
   'capsule/stage/bound-programs.ts': { clock: 'unseen', chance: 'unseen', timer: 'unseen' },
-  'capsule/stage/session-keys.ts': { chance: 'unseen' },
+  'capsule/stage/session-keys.ts': { clock: 'unseen', chance: 'unseen' },
   'capsule/stage/stage-driver.ts': { chance: 'unseen' },
   'capsule/stage/stage-peer-files.ts': { clock: 'effect', chance: 'effect' },
   'session/delegation/capsule-call.ts': { duration: 'durations' },

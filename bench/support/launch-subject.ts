@@ -91,6 +91,7 @@ function boundPrograms(destination: HostBinding['destination'], directory: strin
         header: 'authorization',
         scheme: 'bearer',
         user: '',
+        signing: null,
         env: 'SERVICE_TOKEN',
         shape: 'svc-key-',
       },

@@ -9,7 +9,7 @@ describe('why nothing came of a connection', () => {
   networkReasonContract('the store on S3', {
     ask: async (url, answerMs) => {
       const limits = { ...shortLimits, attempts: 1, answerMs, idleMs: 20_000 };
-      const client = await S3Client.load(s3Settings('s3://bucket/p', url.origin, standInUser), { now, limits });
+      const client = new S3Client(s3Settings('s3://bucket/p', url.origin, standInUser), { now, limits });
       onTestFinished(() => client.close());
       return await faultOf(client.ask({ attempt: 'ask', method: 'GET', expected: [200] }));
     },

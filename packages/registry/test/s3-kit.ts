@@ -33,7 +33,7 @@ export function withSecret(settings: S3Settings, secret: string): S3Settings {
 
 /** A new bucket, or the one that is there. */
 export async function makeBucket(settings: S3Settings, options: Partial<S3ClientOptions> = {}): Promise<void> {
-  const client = await S3Client.load({ ...settings, prefix: '' }, { now, ...options });
+  const client = new S3Client({ ...settings, prefix: '' }, { now, ...options });
   try {
     await client.ask({ attempt: 'make the bucket', method: 'PUT', expected: [200] });
   } finally {

@@ -226,7 +226,7 @@ describe(`a server on S3 killed while it takes publishes, ${rounds} rounds`, () 
 async function archivesIn(settings: S3Settings): Promise<string[]> {
   const { S3Client } = await import('../src/s3/s3-client.ts');
   const { listObjects } = await import('../src/s3/s3-listing.ts');
-  const client = await S3Client.load(settings, { now, limits: shortLimits });
+  const client = new S3Client(settings, { now, limits: shortLimits });
   onTestFinished(() => client.close());
   const names: string[] = [];
   for await (const { objects } of listObjects(client, `${settings.prefix}archives/`))

@@ -26,8 +26,10 @@ export interface CredentialGrant {
   /** In lower case. */
   readonly header: string;
   readonly scheme: CredentialScheme;
-  /** The user of `basic`, else empty. */
+  /** The user of `basic`, the access key of `sigv4`, else empty. */
   readonly user: string;
+  /** What `sigv4` signs for; null for the others. */
+  readonly signing: { readonly region: string; readonly service: string } | null;
   /** The variable that has the placeholder. */
   readonly env: string | null;
   /** What the placeholder begins with. */
@@ -44,12 +46,13 @@ export function keyGrantsIn({ network, credentials = {} }: CapsuleManifest['capa
   return {
     bindings: (network?.allow ?? []).flatMap((entry) => (typeof entry === 'string' ? [] : bindingOf(entry))),
     credentials: Object.entries(credentials).map(
-      ([name, { for: subjects = [], header, scheme, user, env, shape }]) => ({
+      ([name, { for: subjects = [], header, scheme, user, region = '', service = '', env, shape }]) => ({
         name,
         for: [...new Set(subjects)],
         header: header.toLowerCase(),
         scheme: scheme ?? (header.toLowerCase() === 'authorization' ? 'bearer' : 'raw'),
         user: user ?? '',
+        signing: scheme === 'sigv4' ? { region, service } : null,
         env: env ?? null,
         shape,
       }),
@@ -86,6 +89,8 @@ export interface KeyFields {
     readonly for: readonly string[];
     readonly header: string;
     readonly scheme: CredentialScheme;
+    readonly region?: string;
+    readonly service?: string;
     readonly env?: string;
   }[];
 }
@@ -97,11 +102,12 @@ export function keyFields({ bindings, credentials }: KeyGrants): KeyFields {
     ...(credential === null ? {} : { credential }),
     ...(allowsForeign ? ({ foreign: 'allow' } as const) : {}),
   }));
-  const held = credentials.map(({ name, for: subjects, header, scheme, env }) => ({
+  const held = credentials.map(({ name, for: subjects, header, scheme, signing, env }) => ({
     name,
     for: subjects,
     header,
     scheme,
+    ...signing,
     ...(env === null ? {} : { env }),
   }));
   return { ...(hosts.length === 0 ? {} : { bound_hosts: hosts }), ...(held.length === 0 ? {} : { credentials: held }) };
@@ -147,5 +153,5 @@ function beyondBinding(held: HostBinding | null, asked: HostBinding | null): str
 
 function formOf({ credentials }: KeyGrants, name: string | null): string {
   const found = credentials.find((each) => each.name === name);
-  return found === undefined ? '' : JSON.stringify([found.header, found.scheme, found.user]);
+  return found === undefined ? '' : JSON.stringify([found.header, found.scheme, found.user, found.signing]);
 }

@@ -105,7 +105,12 @@ const credentialName = z
   .check(z.regex(/^[a-z][a-z0-9-]{0,31}$/, 'must be up to 32 lowercase letters, digits and hyphens'));
 
 /** Kinds of keys that are no text in a header. */
-const laterSchemes: ReadonlySet<unknown> = new Set(['sigv4', 'oauth2']);
+const laterSchemes: ReadonlySet<unknown> = new Set(['oauth2']);
+
+/** A part of the scope of a signature. */
+const scopeWord = z
+  .string()
+  .check(z.regex(/^[a-z0-9-]{1,64}$/, 'must be lowercase letters, digits and hyphens, as in eu-west-1'));
 
 const credential = z.strictObject({
   value: z.optional(z.string()),
@@ -123,6 +128,9 @@ const credential = z.strictObject({
     }),
   ),
   user: z.optional(z.string().check(z.regex(/^[!-9;-~]{1,128}$/, 'must be printable characters without a colon'))),
+  region: z.optional(scopeWord),
+  service: z.optional(scopeWord),
+  session_token: z.optional(z.string()),
   env: z.optional(programVariable),
   shape: z._default(
     z.string().check(z.regex(/^[A-Za-z0-9._-]{0,32}$/, 'must be up to 32 plain characters')),

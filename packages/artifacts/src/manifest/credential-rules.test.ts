@@ -4,7 +4,7 @@ import { DiagnosticList } from '@svc/kit/diagnostics/diagnostic.ts';
 import type { Environment } from '@svc/kit/environment.ts';
 import { keyGrantsIn } from '../grants/host-bindings.ts';
 import { loadCapsuleManifest } from './load.ts';
-import type { LoadedManifest } from './loaded-manifest.ts';
+import { type LoadedManifest, sessionTokenOf } from './loaded-manifest.ts';
 
 const canary = 'canary-key-0123456789';
 const base = `name: demo
@@ -33,6 +33,10 @@ function capsule({ host = 'https://api.test', key = credential, more = '', entry
   return `  network: { allow: [{ host: "${host}", credential: service${entry} }${more}] }\n  credentials: { service: ${key} }\n`;
 }
 
+function signing({ user = ', user: AKIDEXAMPLE', scope = ', region: eu-west-1, service: s3', more = '' } = {}): string {
+  return capsule({ key: `{ value: "\${TOKEN}", for: [web], scheme: sigv4${user}${scope}${more} }` });
+}
+
 describe('a credential in a manifest', () => {
   it('leaves no value and no reference there, and its grants are read', () => {
     const loaded = load(capsule({ entry: ', rules: ["GET /repos/**"]' }));
@@ -55,11 +59,27 @@ describe('a credential in a manifest', () => {
           header: 'authorization',
           scheme: 'bearer',
           user: '',
+          signing: null,
           env: null,
           shape: 'svc-key-',
         },
       ],
     });
+  });
+
+  it('has a session token that stands nowhere else either, and variables for two halves and a region', () => {
+    const more = ', session_token: "${SESSION}", env: AWS_ACCESS_KEY_ID';
+    const loaded = load(signing({ more }), { TOKEN: canary, SESSION: 'canary-session' });
+    expect(loaded.credentials?.get(sessionTokenOf('service'))?.reveal()).toBe('canary-session');
+    expect(JSON.stringify([loaded.manifest, loaded.references])).not.toContain('canary');
+    expect(keyGrantsIn(loaded.manifest.capabilities).credentials).toMatchObject([
+      { scheme: 'sigv4', user: 'AKIDEXAMPLE', signing: { region: 'eu-west-1', service: 's3' } },
+    ]);
+    const other = ', other: { value: "${TOKEN}", for: [web], env: AWS_SECRET_ACCESS_KEY } }';
+    const both = signing({ more: ', env: AWS_ACCESS_KEY_ID' }).replace(/ \}\n$/, `${other}\n`);
+    expect(refusals(both.replace(' }] }', ' }, { host: "https://other.test", credential: other }] }'))).toEqual([
+      expect.stringMatching(/^E-CAP-030 capabilities\.credentials\.other\.env is the variable of another/),
+    ]);
   });
 
   it('needs its variable for a launch, and for nobody who only looks', () => {
@@ -88,10 +108,21 @@ describe('a credential in a manifest', () => {
     ['is for commands without any', capsule({ key: '{ value: "${TOKEN}", for: [shell] }' }), 'lists no command'],
     ['has no user', capsule({ key: '{ value: "${TOKEN}", for: [web], scheme: basic }' }), 'has no user'],
     ['has a user', capsule({ key: '{ value: "${TOKEN}", for: [web], user: x }' }), 'stands without scheme: basic'],
+    ['signs without an access key', signing({ user: '' }), 'has no user'],
+    ['signs without a region', signing({ scope: ', service: s3' }), 'has no region'],
+    ['signs without a service', signing({ scope: ', region: eu-west-1' }), 'has no service'],
+    ['signs for a region that is none', signing({ scope: ', region: "eu/west", service: s3' }), 'lowercase letters'],
+    ['signs in another header', signing({ more: ', header: x-api-key' }), 'another header than authorization'],
+    ['signs with a variable that no client reads', signing({ more: ', env: KEY' }), 'end with ACCESS_KEY_ID'],
     [
-      'is of a later version',
-      capsule({ key: '{ value: "${TOKEN}", for: [web], scheme: sigv4 }' }),
-      'sigv4 is not in this version',
+      'has a region for another scheme',
+      capsule({ key: '{ value: "${TOKEN}", for: [web], region: eu-west-1 }' }),
+      'region stands without scheme: sigv4',
+    ],
+    [
+      'has a session token for another scheme',
+      capsule({ key: '{ value: "${TOKEN}", for: [web], session_token: "${TOKEN}" }' }),
+      'session_token stands without scheme: sigv4',
     ],
     [
       'would be refreshed',

@@ -12,6 +12,7 @@ import { remoteServerOf } from './artifact-place.ts';
 import type { Findings } from './checked-document.ts';
 import { type Draft, type KeyPath, renderKeyPath } from './key-path.ts';
 import { referencedVariable } from './references.ts';
+import { accessKeyVariable, signingVariables } from './signing-variables.ts';
 
 const shortestValue = 8;
 const allow: KeyPath = ['capabilities', 'network', 'allow'];
@@ -163,9 +164,7 @@ function checkCredential(draft: Draft, name: string, findings: Findings): void {
       '.header frames or leads a request, and takes no key',
       'name the header that the service reads its key from',
     );
-  if (scheme === 'basic' && user === undefined)
-    refuse('user', ' with scheme: basic has no user', 'add the name of the user');
-  if (scheme !== 'basic' && user !== undefined) refuse('user', '.user stands without scheme: basic', 'remove it');
+  for (const [key, clause, hint] of schemeFaults(draft, path, { scheme, user })) refuse(key, clause, hint);
   if (!draft.list(...allow).some((entry) => (entry as { credential?: unknown } | null)?.credential === name))
     refuse(
       'for',
@@ -177,6 +176,39 @@ function checkCredential(draft: Draft, name: string, findings: Findings): void {
     if (clause === null) return;
     findings.add('E-CAP-030', `${where}.for[${index}] ${clause}`, { path: [...path, 'for', index] });
   });
+}
+
+type KeyFault = readonly [key: string, clause: string, hint: string];
+
+/** What a scheme needs beside the value, and what stands there for another scheme. */
+function schemeFaults(draft: Draft, path: KeyPath, { scheme, user }: Record<string, unknown>): readonly KeyFault[] {
+  const isSigned = scheme === 'sigv4';
+  if (!isSigned) {
+    const stray = ['region', 'service', 'session_token'].filter((key) => draft.has(...path, key));
+    const faults = stray.map((key): KeyFault => [key, `.${key} stands without scheme: sigv4`, 'remove it']);
+    if (scheme === 'basic' && user === undefined)
+      faults.push(['user', ' with scheme: basic has no user', 'add the name of the user']);
+    if (scheme !== 'basic' && user !== undefined)
+      faults.push(['user', '.user stands without scheme: basic or sigv4', 'remove it']);
+    return faults;
+  }
+  const missing = ['user', 'region', 'service'].filter((key) => !draft.has(...path, key));
+  const faults = missing.map((key): KeyFault => [
+    key,
+    ` with scheme: sigv4 has no ${key}`,
+    'add user: the access key, region and service, as in eu-west-1 and s3',
+  ]);
+  const header = draft.at(...path, 'header');
+  if (typeof header === 'string' && header.toLowerCase() !== 'authorization')
+    faults.push(['header', ' with scheme: sigv4 has another header than authorization', 'remove it']);
+  const variable = draft.at(...path, 'env');
+  if (typeof variable === 'string' && !variable.endsWith(accessKeyVariable))
+    faults.push([
+      'env',
+      `.env with scheme: sigv4 does not end with ${accessKeyVariable}`,
+      'write env: AWS_ACCESS_KEY_ID, beside which svc sets the secret and the region',
+    ]);
+  return faults;
 }
 
 function subjectFault(draft: Draft, subject: string): string | null {
@@ -195,12 +227,14 @@ function checkVariables(draft: Draft, names: readonly string[], findings: Findin
   for (const name of names) {
     const path = [...held, name, 'env'];
     const variable = draft.at(...path);
-    if (variable !== undefined && seen.has(variable))
+    const isSigned = draft.at(...held, name, 'scheme') === 'sigv4';
+    const set = typeof variable !== 'string' ? [] : isSigned ? signingVariables(variable) : [variable];
+    if (set.some((each) => seen.has(each)))
       findings.add('E-CAP-030', `${renderKeyPath(path)} is the variable of another credential`, {
         path,
         hint: 'name another',
       });
-    seen.add(variable);
+    for (const each of set) seen.add(each);
   }
   const values = names.map((name) => draft.at(...held, name, 'value')).filter((value) => typeof value === 'string');
   draft.list('artifacts').forEach((_, index) => {

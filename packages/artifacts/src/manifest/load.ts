@@ -18,7 +18,7 @@ import { referencedVariable } from './references.ts';
 import { checkCapsuleRules } from './rules.ts';
 import { capsuleManifest, type CapsuleManifest } from './schema.ts';
 import { normalizeWorkdirPath } from './workdir-path.ts';
-import type { LoadedManifest } from './loaded-manifest.ts';
+import { type LoadedManifest, sessionTokenOf } from './loaded-manifest.ts';
 
 interface LoadRequest {
   /** Path of the manifest; its directory is the workspace root, and diagnostics name it as it is given here. */
@@ -40,7 +40,7 @@ interface LoadRequest {
 
 const apiKeyPath = 'inference.api_key';
 /** The places of keys that only the host has. */
-const keyPaths = /^(?:inference\.api_key|notify\.secret|capabilities\.credentials\.[^.]+\.value)$/;
+const keyPaths = /^(?:inference\.api_key|notify\.secret|capabilities\.credentials\.[^.]+\.(?:value|session_token))$/;
 const defaultPeerTtlSecs = 3600;
 
 /**
@@ -131,8 +131,12 @@ function credentialsOf(
   { credentials = {} }: CapsuleManifest['capabilities'],
   reading: KeyReading,
 ): Pick<LoadedManifest, 'credentials'> {
-  const found = Object.entries(credentials).flatMap(([name, { value }]) => {
-    const secret = secretOf(value, reading);
+  const written = Object.entries(credentials).flatMap(([name, { value, session_token: token }]) => [
+    [name, value] as const,
+    [sessionTokenOf(name), token] as const,
+  ]);
+  const found = written.flatMap(([name, text]) => {
+    const secret = secretOf(text, reading);
     return secret === null ? [] : [[name, secret] as const];
   });
   return found.length === 0 ? {} : { credentials: new Map(found) };
@@ -151,7 +155,10 @@ function withoutKeys(manifest: CapsuleManifest): CapsuleManifest {
   const { credentials } = manifest.capabilities;
   if (credentials === undefined) return manifest;
   const kept = structuredClone(credentials);
-  for (const credential of Object.values(kept)) delete credential.value;
+  for (const credential of Object.values(kept)) {
+    delete credential.value;
+    delete credential.session_token;
+  }
   return { ...manifest, capabilities: { ...manifest.capabilities, credentials: kept } };
 }
 

@@ -15,7 +15,7 @@ export interface LoadedManifest {
   readonly apiKey?: Secret;
   /** The variable that `inference.api_key` refers to; null where the file has the key itself, or none. */
   readonly keyVariable: string | null;
-  /** The keys of `capabilities.credentials` by name; absent as `apiKey` is. */
+  /** The keys of `capabilities.credentials` by name, and session tokens by `sessionTokenOf`; absent as `apiKey` is. */
   readonly credentials?: ReadonlyMap<string, Secret>;
   /** `notify.secret`; absent as `apiKey` is. */
   readonly notifySecret?: Secret;
@@ -32,4 +32,9 @@ export interface LoadedManifest {
   readonly locate: (path: KeyPath, part: 'key' | 'value') => SourceLocation;
   /** Caches it for the next start if that is allowed; called once nothing refuses this one. Absent where it came from the cache, and without a cache. */
   readonly keep?: () => void;
+}
+
+/** Where the session token of a credential stands in `LoadedManifest.credentials`. */
+export function sessionTokenOf(credential: string): string {
+  return `${credential}.session_token`;
 }

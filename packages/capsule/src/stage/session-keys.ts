@@ -1,18 +1,20 @@
 /** Holds the keys of a session, and says what each of those who ask for a host gets of them (docs/boundary.md "Keys"). */
 
 import type { CredentialGrant, HostBinding, KeyGrants } from '@svc/artifacts/grants/host-bindings.ts';
-import type { LoadedManifest } from '@svc/artifacts/manifest/loaded-manifest.ts';
+import { type LoadedManifest, sessionTokenOf } from '@svc/artifacts/manifest/loaded-manifest.ts';
+import { signingVariables } from '@svc/artifacts/manifest/signing-variables.ts';
 import type { Clock } from '@svc/kit/clock.ts';
 import type { BoundHost, BoundHosts } from '@svc/kit/keys/bound-host.ts';
 import { boundHost, type HeldKey } from '@svc/kit/keys/bound-origin.ts';
 import { parseRule, type RequestRule } from '@svc/kit/keys/request-rules.ts';
+import type { SigningTerms } from '@svc/kit/keys/signed-again.ts';
 import { formatDestination } from '@svc/kit/net/network-destination.ts';
 
 interface SessionKeysDeps {
   readonly grants: KeyGrants;
   /** By the names of their credentials. */
   readonly secrets: LoadedManifest['credentials'];
-  readonly clock: Pick<Clock, 'randomBytes'>;
+  readonly clock: Pick<Clock, 'now' | 'randomBytes'>;
 }
 
 /** The keys of one session. A placeholder stands for one key in the hands of one subject. */
@@ -37,7 +39,9 @@ export class SessionKeys {
   variablesFor(subject: string | null): Readonly<Record<string, string>> {
     const set = this.#deps.grants.credentials.flatMap((credential) => {
       const placeholder = this.#placeholderOf(credential, subject);
-      return credential.env === null || placeholder === null ? [] : [[credential.env, placeholder] as const];
+      return credential.env === null || placeholder === null
+        ? []
+        : variablesOf(credential.signing, credential.env, placeholder);
     });
     return Object.fromEntries(set);
   }
@@ -54,7 +58,7 @@ export class SessionKeys {
     if (credential === undefined) return boundHost({ origin, rules, key: null });
     const secret = this.#deps.secrets?.get(credential.name);
     if (secret === undefined) return closedHost(origin, credential.name);
-    const { name, header, scheme, user } = credential;
+    const { name, header, scheme, user, signing } = credential;
     const placeholder = this.#placeholderOf(credential, subject);
     const key: HeldKey = {
       credential: name,
@@ -64,8 +68,14 @@ export class SessionKeys {
       secret,
       placeholder,
       allowsForeign: binding.allowsForeign,
+      ...(signing === null ? {} : { signing: this.#termsOf(name, signing) }),
     };
     return boundHost({ origin, rules, key });
+  }
+
+  #termsOf(name: string, signing: NonNullable<CredentialGrant['signing']>): SigningTerms {
+    const { secrets, clock } = this.#deps;
+    return { ...signing, sessionToken: secrets?.get(sessionTokenOf(name)) ?? null, now: () => clock.now() };
   }
 
   /** Returns null if the credential is not for the subject. */
@@ -78,6 +88,15 @@ export class SessionKeys {
     this.#placeholders.set(which, placeholder);
     return placeholder;
   }
+}
+
+type Variable = readonly [name: string, value: string];
+
+/** A client that signs has the placeholder for its access key and for its secret. */
+function variablesOf(signing: CredentialGrant['signing'], variable: string, placeholder: string): readonly Variable[] {
+  if (signing === null) return [[variable, placeholder]];
+  const [key, secret, ...regions] = signingVariables(variable);
+  return [[key, placeholder], [secret, placeholder], ...regions.map((name) => [name, signing.region] as const)];
 }
 
 function originOf({ destination }: HostBinding): string {

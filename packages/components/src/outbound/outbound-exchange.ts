@@ -13,7 +13,7 @@ import {
   type RequestHead,
   type WriteAnswer,
 } from './remote-messages.ts';
-import type { RequestPlan } from './request-plan.ts';
+import { type RequestPlan, targetOf } from './request-plan.ts';
 import { SecretMask, TextWatch } from './secret-mask.ts';
 
 const defaultConnectTimeoutMs = 30_000;
@@ -106,7 +106,7 @@ export class OutboundExchange {
     this.#tell({ kind: 'started', host: plan.url.host });
     const request = send(plan.url, {
       method: plan.method,
-      path: `${plan.url.pathname}${plan.url.search}`,
+      path: targetOf(plan),
       setHost: false,
       maxHeaderSize: largestResponseHead,
     });

@@ -4,7 +4,7 @@ import type { Connections } from '@svc/kit/net/connections.ts';
 import type { HostResolver } from '@svc/kit/net/resolver.ts';
 import { OutboundExchange } from './outbound-exchange.ts';
 import type { Arrival, RemoteAnswers, RemoteRequest, RemoteWait } from './remote-messages.ts';
-import { type HttpGrants, planRequest } from './request-plan.ts';
+import { type HttpGrants, planRequest, signedPlan } from './request-plan.ts';
 
 const maxExchanges = 64;
 /** For all requests together that their servers have not taken yet. */
@@ -66,7 +66,10 @@ export class OutboundHttp {
     if (this.#closed) return { kind: 'refused', error: { tag: 'connection-terminated' } };
     this.#last += 1;
     const watch = { onExchange, onTraffic, onRefused };
-    this.#exchanges.set(this.#last, OutboundExchange.start(plan, { timeouts: head, body, send, watch }));
+    this.#exchanges.set(
+      this.#last,
+      OutboundExchange.start(signedPlan(plan, body), { timeouts: head, body, send, watch }),
+    );
     return { kind: 'opened', exchange: this.#last };
   }
 

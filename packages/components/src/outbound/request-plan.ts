@@ -1,7 +1,7 @@
 /** Decides whether a component may make a request, and what goes on the wire for it. */
 
 import type { Secret } from '@svc/kit/diagnostics/secret.ts';
-import type { AskedRequest, BoundHost } from '@svc/kit/keys/bound-host.ts';
+import type { AskedRequest, BoundHost, RequestSigner } from '@svc/kit/keys/bound-host.ts';
 import { isHeaderValue, isHttpToken } from '@svc/protocol/header-syntax.ts';
 import type { ComponentGrants } from '../component.ts';
 import {
@@ -34,6 +34,8 @@ export interface RequestPlan {
   readonly secret: Secret | null;
   /** Where more is held of requests to its host than the name; else null. */
   readonly bound: BoundHost | null;
+  /** Adds what `headers` lack still; null where they are whole. */
+  readonly signer: RequestSigner | null;
 }
 
 export type RequestDecision =
@@ -81,6 +83,10 @@ export function planRequest(head: RequestHead, body: RequestBodyStart, grants: H
   if (held.kind === 'refused') return held;
   const keyed = withCredential(url, held.headers, grants);
   if (keyed === null) return refused({ tag: 'HTTP-request-denied' });
+  const { signer } = held;
+  // What is sent piece by piece has no hash that could be signed before it.
+  if (signer?.needsBody === true && !body.finished)
+    return { ...refused({ tag: 'HTTP-request-denied' }), url, rule: 'capabilities.network.allow[].credential' };
   return {
     kind: 'permitted',
     url,
@@ -90,7 +96,23 @@ export function planRequest(head: RequestHead, body: RequestBodyStart, grants: H
     forbiddenText: keyed.forbiddenText,
     secret: keyed.secret,
     bound,
+    signer,
   };
+}
+
+/** The plan with all of its headers. */
+export function signedPlan({ signer, ...plan }: RequestPlan, { bytes }: RequestBodyStart): RequestPlan {
+  if (signer === null) return { ...plan, signer };
+  const { method, headers } = plan;
+  // As Node writes it.
+  const asWritten = method.toUpperCase();
+  const added = signer.sign({ method: asWritten, target: targetOf(plan), headers }, bytes);
+  return { ...plan, headers: [...headers, ...added], signer: null };
+}
+
+/** What the first line of the request has. */
+export function targetOf({ url }: Pick<RequestPlan, 'url'>): string {
+  return `${url.pathname}${url.search}`;
 }
 
 function requestUrl({ scheme, authority, pathWithQuery }: RequestHead): URL | null {
@@ -137,16 +159,18 @@ function frame(method: string, headers: readonly (readonly [string, string])[], 
 }
 
 type Held =
-  | { readonly kind: 'held'; readonly headers: RequestPlan['headers'] }
+  | ({ readonly kind: 'held' } & Pick<RequestPlan, 'headers' | 'signer'>)
   | Extract<RequestDecision, { readonly kind: 'refused' }>;
 
 function holdToBound(bound: BoundHost | null, url: URL, asked: AskedRequest): Held {
-  if (bound === null) return { kind: 'held', headers: asked.headers };
+  if (bound === null) return { kind: 'held', headers: asked.headers, signer: null };
   const decision = bound.decide(asked);
   if (decision.kind === 'refused') return { ...refused({ tag: 'HTTP-request-denied' }), url, rule: decision.rule };
-  if (!bound.isGuarded) return { kind: 'held', headers: decision.headers };
+  const { signer } = decision;
+  if (!bound.isGuarded) return { kind: 'held', headers: decision.headers, signer };
   return {
     kind: 'held',
+    signer,
     headers: [...decision.headers.filter(([name]) => name.toLowerCase() !== 'accept-encoding'), asItIs],
   };
 }

@@ -56,7 +56,7 @@ export const containmentCodes = {
   'E-CAP-030': {
     title: 'a credential, or what is held of a host, cannot be held as it is written',
     explanation:
-      'capabilities.credentials declares keys that svc puts into requests itself, and a block of capabilities.network.allow says for which host, and which requests may be made there. Refused are: a credential without for or without a host, with a value that is too short or no header can carry, for a header that frames or leads a request; a host without a scheme, over http beyond this machine, that is granted twice, or that is the endpoint of the model; a rule that is no method and path, or whose path has two readings; a variable that would give the key itself to a program. The message says which it is.',
+      'capabilities.credentials declares keys that svc puts into requests itself, and a block of capabilities.network.allow says for which host, and which requests may be made there. Refused are: a credential without for or without a host, with a value that is too short or no header can carry, for a header that frames or leads a request, or one that signs without its access key, region or service; a host without a scheme, over http beyond this machine, that is granted twice, or that is the endpoint of the model; a rule that is no method and path, or whose path has two readings; a variable that would give the key itself to a program. The message says which it is.',
   },
   'E-CAP-031': {
     title: 'programs cannot be held to a credential or to rules of a host here',

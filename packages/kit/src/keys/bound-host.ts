@@ -1,7 +1,7 @@
 /** Says what is held of requests to a host that is granted with rules or a credential, and of its answers. */
 
-/** How a header has the key: after the word `Bearer`, as the password of `Basic`, or alone. */
-export const credentialSchemes = ['bearer', 'basic', 'raw'] as const;
+/** How a request has the key: after the word `Bearer`, as the password of `Basic`, alone, or in a signature of AWS that is made with it. */
+export const credentialSchemes = ['bearer', 'basic', 'raw', 'sigv4'] as const;
 export type CredentialScheme = (typeof credentialSchemes)[number];
 
 export type HeaderLine = readonly [name: string, value: string];
@@ -20,6 +20,8 @@ export type BoundDecision =
       /** With the key of the host where that is put in. */
       readonly headers: readonly HeaderLine[];
       readonly keyed: boolean;
+      /** Where the key is not put in but signs: its lines are added to the request as it goes out. */
+      readonly signer: RequestSigner | null;
     }
   | {
       readonly kind: 'refused';
@@ -28,6 +30,14 @@ export type BoundDecision =
       /** A sentence for a person, without any value of the request. */
       readonly reason: string;
     };
+
+/** Signs a request in the form in which it goes out. */
+export interface RequestSigner {
+  /** Whether the whole body is signed: then it is held until it is there. */
+  readonly needsBody: boolean;
+  /** The lines to add to a request that goes out with this method, target and headers. `body` counts where it is needed. */
+  sign(sent: AskedRequest, body: Uint8Array): readonly HeaderLine[];
+}
 
 /** One origin as one asker meets it. */
 export interface BoundHost {

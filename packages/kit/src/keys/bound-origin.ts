@@ -12,6 +12,7 @@ import type {
 import { foreignCredential } from './foreign-credential.ts';
 import { KeyWatch } from './key-watch.ts';
 import { overridingHeader, pathFault, permits, type RequestRule } from './request-rules.ts';
+import { faultOfSignature, isSignedWith, signerFor, type SigningTerms, unsigned } from './signed-again.ts';
 
 /** An origin that is granted with rules, a credential or both, as one asker meets it. */
 export interface BoundOrigin {
@@ -29,13 +30,15 @@ export interface HeldKey {
   /** In lower case. */
   readonly header: string;
   readonly scheme: CredentialScheme;
-  /** The user of `basic`. */
+  /** The user of `basic`, the access key of `sigv4`. */
   readonly user: string;
   readonly secret: Secret;
   /** What stands for it in requests of this asker; null where the credential is not for it. */
   readonly placeholder: string | null;
   /** Whether a request may have another credential instead. */
   readonly allowsForeign: boolean;
+  /** The rest of a key of `sigv4`; absent for the others. */
+  readonly signing?: SigningTerms;
 }
 
 /** Holds requests to the rules of their origin, refuses the keys of others in them, puts in the key that they may have, and looks for it in answers. */
@@ -49,8 +52,9 @@ export function boundHost(bound: BoundOrigin): BoundHost {
   };
 }
 
-function guardOf(origin: string, { credential, secret, allowsForeign }: HeldKey): AnswerGuard {
-  const watch = new KeyWatch(secret.reveal());
+function guardOf(origin: string, { credential, secret, allowsForeign, signing }: HeldKey): AnswerGuard {
+  const token = signing?.sessionToken ?? null;
+  const watch = new KeyWatch(secret.reveal(), ...(token === null ? [] : [token.reveal()]));
   return {
     rule: ruleOf(credential),
     cutWords: `the answer of ${origin} had the key of the credential ${credential} in it, and was cut`,
@@ -76,21 +80,38 @@ function boundRequest({ origin, rules, key }: BoundOrigin, asked: AskedRequest):
     const reason = `A request to ${origin} is refused: its header ${overriding.toLowerCase()} asks for another one, and rules are held by method and path.`;
     return refuse(rulesKey, reason);
   }
-  if (key === null) return { kind: 'permitted', headers, keyed: false };
+  if (key === null) return { kind: 'permitted', headers, keyed: false, signer: null };
+  const { placeholder, signing } = key;
+  const shown = placeholder === null || signing === undefined ? null : faultOfSignature(asked, placeholder, signing);
+  if (shown !== null) return refuse(signingKey, notSigned(origin, shown));
   const own = ownHeaders(key, headers);
   const rest = own === null ? headers : headers.filter((line) => !own.includes(line));
   const foreign = key.allowsForeign ? null : foreignCredential({ target, headers: rest }, key.header);
   if (foreign !== null) {
-    const whose = key.placeholder === null ? 'which is not for who asks' : 'and no other';
+    const whose = placeholder === null ? 'which is not for who asks' : 'and no other';
     const reason = `A request to ${origin} is refused: it has a credential of its own, ${foreign}. That host is reached with the credential ${key.credential}, ${whose}.`;
     return refuse(ruleOf(key.credential), reason);
   }
-  const hasOther = rest.some(([name]) => name.toLowerCase() === key.header);
-  if (key.placeholder === null || hasOther) return { kind: 'permitted', headers: rest, keyed: false };
-  return { kind: 'permitted', headers: [...rest, [key.header, keyedValue(key)]], keyed: true };
+  // A signature covers the whole request: it stands beside no other credential, wherever that is.
+  const hasOther =
+    signing === undefined
+      ? rest.some(([name]) => name.toLowerCase() === key.header)
+      : key.allowsForeign && foreignCredential({ target, headers: rest }, key.header) !== null;
+  if (placeholder === null || hasOther) return { kind: 'permitted', headers: rest, keyed: false, signer: null };
+  if (signing === undefined)
+    return { kind: 'permitted', headers: [...rest, [key.header, keyedValue(key)]], keyed: true, signer: null };
+  const kept = { ...asked, headers: unsigned(rest) };
+  const signer = signerFor(kept, { ...signing, accessKeyId: key.user, secret: key.secret });
+  if ('fault' in signer) return refuse(signingKey, notSigned(origin, signer.fault));
+  return { kind: 'permitted', headers: kept.headers, keyed: true, signer };
 }
 
 const rulesKey = 'capabilities.network.allow[].rules';
+const signingKey = 'capabilities.network.allow[].credential';
+
+function notSigned(origin: string, fault: string): string {
+  return `A request to ${origin} is refused: it ${fault}.`;
+}
 
 function refuse(rule: string, reason: string): BoundDecision {
   return { kind: 'refused', rule, reason };
@@ -112,9 +133,13 @@ function keyedValue({ scheme, user, secret }: Pick<HeldKey, 'scheme' | 'user' | 
 }
 
 /** The lines in which an asker shows its placeholder as a credential, all of which the key replaces; null without one. */
-function ownHeaders({ header, placeholder }: HeldKey, headers: readonly HeaderLine[]): readonly HeaderLine[] | null {
+function ownHeaders(
+  { header, placeholder, signing }: HeldKey,
+  headers: readonly HeaderLine[],
+): readonly HeaderLine[] | null {
   if (placeholder === null) return null;
-  const own = headers.filter(([name, value]) => name.toLowerCase() === header && showsPlaceholder(value, placeholder));
+  const isOwn = signing === undefined ? showsPlaceholder : isSignedWith;
+  const own = headers.filter(([name, value]) => name.toLowerCase() === header && isOwn(value, placeholder));
   return own.length === 1 ? own : null;
 }
 

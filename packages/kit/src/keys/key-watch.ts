@@ -14,12 +14,9 @@ export class KeyWatch {
   /** Bytes that may be the beginning of the key. */
   #kept: Buffer = Buffer.alloc(0);
 
-  /** The key has at least eight characters, one byte each. */
-  constructor(key: string) {
-    const bytes = Buffer.from(key, 'latin1');
-    const hex = bytes.toString('hex');
-    const spellings = [...new Set([key, hex, hex.toUpperCase(), ...base64PartsOf(bytes)])];
-    const searched = spellings.map((text) => Buffer.from(text, 'latin1'));
+  /** Each key has at least eight characters, one byte each. */
+  constructor(...keys: readonly string[]) {
+    const searched = keys.flatMap(spellingsOf);
     this.#views = [asItIs, withoutPercent, withoutEscapes].map((decode) => new View(decode, searched));
   }
 
@@ -48,6 +45,13 @@ export class KeyWatch {
     this.#kept = Buffer.alloc(0);
     return this.#views.some((view) => view.look(kept)?.tells !== false) ? null : kept;
   }
+}
+
+function spellingsOf(key: string): readonly Buffer[] {
+  const bytes = Buffer.from(key, 'latin1');
+  const hex = bytes.toString('hex');
+  const spellings = [...new Set([key, hex, hex.toUpperCase(), ...base64PartsOf(bytes)])];
+  return spellings.map((text) => Buffer.from(text, 'latin1'));
 }
 
 interface Seen {

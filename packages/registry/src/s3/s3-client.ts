@@ -5,10 +5,9 @@ import type { IncomingHttpHeaders, IncomingMessage, ClientRequest } from 'node:h
 import { finished } from 'node:stream';
 import { setTimeout as pause } from 'node:timers/promises';
 
-import type { AwsV4Signer } from 'aws4fetch';
-
 import { ioFault } from '@svc/kit/files/io-fault.ts';
 import { readUpTo } from '@svc/kit/files/read-up-to.ts';
+import { signatureOf } from '@svc/kit/keys/sigv4.ts';
 import { Connections, responseOf } from '@svc/kit/net/connections.ts';
 import { sha256Hex } from '@svc/kit/sha256.ts';
 import { systemClock } from '@svc/kit/system-clock.ts';
@@ -151,23 +150,15 @@ const largestRefusal = 64 * 1024;
  */
 export class S3Client {
   readonly #settings: S3Settings;
-  readonly #signer: typeof AwsV4Signer;
   readonly #now: () => Date;
   readonly #connections: S3Connections;
-  readonly #signingKeys = new Map<string, ArrayBuffer>();
   readonly limits: S3Limits;
 
-  private constructor(settings: S3Settings, signer: typeof AwsV4Signer, { now, limits }: Required<S3ClientOptions>) {
+  constructor(settings: S3Settings, { now, limits = usualLimits }: S3ClientOptions) {
     this.#settings = settings;
-    this.#signer = signer;
     this.#now = now;
     this.limits = limits;
     this.#connections = new S3Connections(limits);
-  }
-
-  static async load(settings: S3Settings, { now, limits = usualLimits }: S3ClientOptions): Promise<S3Client> {
-    const aws = await import('aws4fetch');
-    return new S3Client(settings, aws.AwsV4Signer, { now, limits });
   }
 
   /** The whole answer, as text; empty where there is no such object. */
@@ -217,7 +208,7 @@ export class S3Client {
     absent: Content,
     read: (response: IncomingMessage) => Promise<Content>,
   ): Promise<Outcome<Content>> {
-    const request = await this.#sign(call);
+    const request = this.#sign(call);
     return await this.#connections.exchange(request, async (response): Promise<Outcome<Content>> => {
       const { statusCode: status = 0, headers } = response;
       const isExpected = call.expected.includes(status);
@@ -234,27 +225,21 @@ export class S3Client {
     });
   }
 
-  async #sign({ method, name = '', query = {}, headers = {}, body }: S3Call): Promise<SignedRequest> {
+  #sign({ method, name = '', query = {}, headers = {}, body }: S3Call): SignedRequest {
     const { address, region, credentials } = this.#settings;
     const url = new URL(address);
     url.pathname += name.split('/').map(encodeURIComponent).join('/');
     for (const [key, value] of Object.entries(query)) url.searchParams.set(key, value);
-    const { sessionToken } = credentials;
-    const signed = await new this.#signer({
+    const shown = { ...headers, ...bodyHeaders(body) };
+    const sent = {
       method,
-      url: url.href,
-      headers: { ...headers, ...bodyHeaders(body) },
-      service: 's3',
-      region,
-      accessKeyId: credentials.accessKeyId,
-      secretAccessKey: credentials.secretAccessKey.reveal(),
-      ...(sessionToken === null ? {} : { sessionToken: sessionToken.reveal() }),
-      datetime: this.#now()
-        .toISOString()
-        .replaceAll(/[:-]|\.\d{3}/g, ''),
-      cache: this.#signingKeys,
-    }).sign();
-    return { method, url: signed.url, headers: Object.fromEntries(signed.headers), body: body ?? null };
+      target: `${url.pathname}${url.search}`,
+      headers: Object.entries({ host: url.host, ...shown }),
+    };
+    const { secretAccessKey: secret, ...key } = credentials;
+    const signing = { payload: shown['x-amz-content-sha256'], nowMs: this.#now().getTime() };
+    const added = signatureOf({ ...key, secret, region, service: 's3' }, sent, signing);
+    return { method, url, headers: { ...shown, ...Object.fromEntries(added) }, body: body ?? null };
   }
 
   #aheadMs(date: string | undefined): number | null {
@@ -268,7 +253,9 @@ export interface S3ClientOptions {
   readonly limits?: S3Limits;
 }
 
-function bodyHeaders(body: S3Body | undefined): Record<string, string> {
+function bodyHeaders(
+  body: S3Body | undefined,
+): Readonly<Record<string, string>> & { readonly 'x-amz-content-sha256': string } {
   if (body === undefined) return { 'x-amz-content-sha256': emptySha256 };
   if (body.kind === 'file') return { 'content-length': String(body.bytes), 'x-amz-content-sha256': body.sha256 };
   const sha256 = sha256Hex(body.text);

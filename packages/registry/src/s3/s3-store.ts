@@ -44,7 +44,7 @@ export class S3Store implements ObjectStore {
    * publish replace another.
    */
   static async open(settings: S3Settings, options: S3StoreOptions): Promise<S3Store> {
-    const client = await S3Client.load(settings, options);
+    const client = new S3Client(settings, options);
     const layout = new S3Layout(settings.prefix);
     try {
       await probeService(client, layout);

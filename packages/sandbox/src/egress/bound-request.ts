@@ -3,11 +3,12 @@
 import type { ClientRequest } from 'node:http';
 import type { Socket } from 'node:net';
 
-import type { AnswerGuard, BoundDecision, BoundHost } from '@svc/kit/keys/bound-host.ts';
+import { GatheredBytes } from '@svc/kit/gathered-bytes.ts';
+import type { AnswerGuard, AskedRequest, BoundDecision, BoundHost } from '@svc/kit/keys/bound-host.ts';
 import { destinationOf, formatDestination } from '@svc/kit/net/network-destination.ts';
 import type { EgressDecision, EgressRules } from './egress-rules.ts';
-import { type ForwardEnd, forwardRequest } from './forward-request.ts';
-import { headerValues, refuse, type RequestHead, upstreamHeaders } from './message-heads.ts';
+import { type ForwardEnd, forwardRequest, MalformedBody, readBody } from './forward-request.ts';
+import { headerValues, type ProxyRefusal, refuse, type RequestHead, upstreamHeaders } from './message-heads.ts';
 import type { SocketReader } from './socket-reader.ts';
 
 interface BoundServing {
@@ -47,25 +48,19 @@ export async function serveBound(serving: BoundServing): Promise<ForwardEnd> {
     refused(text);
     return refuse(501, text);
   }
-  const begun = beginServing(host, head);
+  const begun = await beginServing(serving, url);
   if (begun.kind === 'refused') {
     refused(begun.reason, begun.rule);
-    return refuse(403, begun.reason);
+    return refuse(begun.status ?? 403, begun.reason);
   }
-  const { decision, guard } = begun;
-  const headers = host.isGuarded
-    ? [
-        ...decision.headers.filter(([name]) => name.toLowerCase() !== 'accept-encoding'),
-        ['Accept-Encoding', 'identity'] as const,
-      ]
-    : decision.headers;
-  const request = startRequest(serving, { ...head, headers }, url);
+  const { sent, framing, keyed, guard } = begun;
+  const request = startRequest(serving, sent, url);
   const end = (): void => void request.destroy();
   gone.addEventListener('abort', end);
   if (gone.aborted) end();
   let seen: Pick<EgressDecision, 'status' | 'cut'> = {};
   const forwarded = await forwardRequest({
-    head,
+    head: { ...head, framing },
     reader,
     client,
     request,
@@ -81,20 +76,48 @@ export async function serveBound(serving: BoundServing): Promise<ForwardEnd> {
       verdict: 'failed',
       reason: forwarded.kind === 'refused' ? forwarded.text : 'It gave no answer.',
     });
-  else rules.onDecision({ ...about, verdict: 'allowed', reason: null, keyed: decision.keyed, ...seen });
+  else rules.onDecision({ ...about, verdict: 'allowed', reason: null, keyed, ...seen });
   return forwarded;
 }
 
 type Begun =
-  | { readonly kind: 'begun'; readonly decision: Permitted; readonly guard: AnswerGuard | null }
-  | { readonly kind: 'refused'; readonly reason: string; readonly rule?: string };
+  | {
+      readonly kind: 'begun';
+      /** With every header that it goes out with. */
+      readonly sent: AskedRequest;
+      /** The framing of the body as it is still to be read. */
+      readonly framing: RequestHead['framing'];
+      readonly keyed: boolean;
+      readonly guard: AnswerGuard | null;
+    }
+  | NotBegun;
+interface NotBegun {
+  readonly kind: 'refused';
+  readonly reason: string;
+  readonly rule?: string;
+  readonly status?: ProxyRefusal['status'];
+}
 type Permitted = Extract<BoundDecision, { readonly kind: 'permitted' }>;
 
-/** Decides, and begins the search of the answer. Where either fails, whatever the reason, the request does not go out. */
-function beginServing(host: BoundHost, { method, target, headers }: RequestHead): Begun {
+/** Decides, signs, and begins the search of the answer. Where any of it fails, whatever the reason, the request does not go out. */
+async function beginServing(serving: BoundServing, url: URL): Promise<Begun> {
+  const { host, head } = serving;
+  const { method, target } = head;
   try {
-    const decision = host.decide({ method, target, headers });
-    return decision.kind === 'refused' ? decision : { kind: 'begun', decision, guard: host.openGuard() };
+    const decision = host.decide({ method, target, headers: head.headers });
+    if (decision.kind === 'refused') return decision;
+    const { signer, keyed } = decision;
+    const held = signer?.needsBody === true ? await holdBody(serving) : null;
+    if (held?.kind === 'refused') return held;
+    const framing = held === null ? head.framing : ({ kind: 'length', bytes: held.body.length } as const);
+    const headers = upstreamHeaders(
+      { ...head, headers: plainHeaders(decision, host), framing },
+      url.host,
+      'keep-alive',
+    );
+    const added = signer?.sign({ method, target, headers }, held?.body ?? noBytes) ?? [];
+    const sent = { method, target, headers: [...headers, ...added] };
+    return { kind: 'begun', sent, framing, keyed, guard: host.openGuard() };
   } catch {
     return {
       kind: 'refused',
@@ -103,13 +126,58 @@ function beginServing(host: BoundHost, { method, target, headers }: RequestHead)
   }
 }
 
-function startRequest({ rules, client }: BoundServing, head: RequestHead, url: URL): ClientRequest {
+function plainHeaders({ headers }: Permitted, { isGuarded }: BoundHost): Permitted['headers'] {
+  return isGuarded
+    ? [
+        ...headers.filter(([name]) => name.toLowerCase() !== 'accept-encoding'),
+        ['Accept-Encoding', 'identity'] as const,
+      ]
+    : headers;
+}
+
+const noBytes: Buffer = Buffer.alloc(0);
+const maxHeldBytes = 1024 * 1024;
+const signingRule = 'capabilities.network.allow[].credential';
+
+/** Reads a body whole, for its hash, and gives it back to the reader without its chunks. */
+async function holdBody({
+  head,
+  host,
+  reader,
+  client,
+  rules,
+}: BoundServing): Promise<{ readonly kind: 'held'; readonly body: Buffer } | NotBegun> {
+  const refused = (status: ProxyRefusal['status'], why: string): NotBegun => {
+    return { kind: 'refused', status, reason: `A request to ${host.origin} is refused: ${why}.`, rule: signingRule };
+  };
+  const tooLong = `its body has more than ${maxHeldBytes} bytes, and it does not say their hash in x-amz-content-sha256`;
+  if (head.framing.kind === 'length' && head.framing.bytes > maxHeldBytes) return refused(413, tooLong);
+  if (headerValues(head.headers, 'expect').length > 0) client.write('HTTP/1.1 100 Continue\r\n\r\n');
+  const gathered = new GatheredBytes();
+  const late = setTimeout(() => client.destroy(), rules.limits.idleMs);
+  try {
+    for await (const piece of readBody(reader, head.framing)) {
+      gathered.append(piece);
+      if (gathered.length > maxHeldBytes) return refused(413, tooLong);
+    }
+  } catch (error) {
+    if (!(error instanceof MalformedBody)) throw error;
+    return refused(400, 'its body could not be read whole');
+  } finally {
+    clearTimeout(late);
+  }
+  const body = gathered.take();
+  reader.unread(body);
+  return { kind: 'held', body };
+}
+
+function startRequest({ rules, client }: BoundServing, sent: AskedRequest, url: URL): ClientRequest {
   const { bound, limits } = rules;
   if (bound === null) throw new Error('there is no such host');
   const request = bound.send(url, {
-    method: head.method,
-    path: head.target,
-    headers: upstreamHeaders(head, url.host, 'keep-alive').flat(),
+    method: sent.method,
+    path: sent.target,
+    headers: sent.headers.flat(),
     setHost: false,
     maxHeaderSize: maxResponseHeadBytes,
     insecureHTTPParser: false,

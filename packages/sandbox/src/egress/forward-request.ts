@@ -224,7 +224,7 @@ async function writePiece(stream: Writable, piece: Buffer): Promise<boolean> {
 }
 
 /** The client broke the framing of its body, or left before its end. */
-class MalformedBody extends Error {}
+export class MalformedBody extends Error {}
 
 const maxLineBytes = 8 * 1024;
 const maxTrailerBytes = 32 * 1024;
@@ -234,7 +234,7 @@ const sizeShape = /^[0-9A-Fa-f]{1,12}$/;
  * The pieces of a body without its framing, read as they are asked for; what follows the body stays unread. Throws
  * `MalformedBody`. Chunks are taken strictly: a size and nothing else, each line ending with CR LF. Trailers are dropped.
  */
-function readBody(reader: SocketReader, framing: BodyFraming): AsyncGenerator<Buffer, void, undefined> {
+export function readBody(reader: SocketReader, framing: BodyFraming): AsyncGenerator<Buffer, void, undefined> {
   switch (framing.kind) {
     case 'none':
       return readExactly(reader, 0);

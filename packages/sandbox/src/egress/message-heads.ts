@@ -210,7 +210,7 @@ function headerLines(raw: readonly string[]): HeaderLine[] | null {
 /** An answer of the proxy's own: its status and one plain sentence. The connection ends with it. */
 export interface ProxyRefusal {
   readonly kind: 'refused';
-  readonly status: 400 | 403 | 408 | 417 | 421 | 431 | 501 | 502 | 503 | 504 | 505;
+  readonly status: 400 | 403 | 408 | 413 | 417 | 421 | 431 | 501 | 502 | 503 | 504 | 505;
   readonly text: string;
 }
 

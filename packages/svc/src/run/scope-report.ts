@@ -112,9 +112,10 @@ function boundHosts({ bound_hosts: hosts = [] }: ScopeObject): readonly Field[] 
 }
 
 function credentials({ credentials: held = [] }: ScopeObject): readonly Field[] {
-  const lines = held.map(({ name, for: subjects, header, scheme, env }) => {
+  const lines = held.map(({ name, for: subjects, header, scheme, region, service, env }) => {
     const shown = env === undefined ? '' : `, a placeholder in ${env}`;
-    return `${name} for ${subjects.join(', ')}: ${scheme} in ${header}${shown}`;
+    const scope = service === undefined ? '' : ` for ${service} in ${region}`;
+    return `${name} for ${subjects.join(', ')}: ${scheme}${scope} in ${header}${shown}`;
   });
   return lines.length === 0 ? [] : [['credentials', lines]];
 }
