@@ -322,9 +322,9 @@ describe('the server of an artifact', () => {
 
   it('keeps the first session from starting when it never answers, and ends', async () => {
     const behaviour = oddBehaviour(['echo'], { habits: ['never answers'], log: 'log' });
-    const workspace = odd({ behaviour, capabilities: '{ limits: { deadline: 3 } }' });
+    const workspace = odd({ behaviour, capabilities: '{ limits: { deadline: 2 } }' });
     const { code, stderr } = await svc(workspace, ['run', '--workdir', 'work', '--task', 'Do it.']);
-    expect(stderr).toBe('error[E-RUN-036]: the server of odd did not list its tools: it did not answer within 3 s\n');
+    expect(stderr).toBe('error[E-RUN-036]: the server of odd did not list its tools: it did not answer within 2 s\n');
     expect(code).toBe(1);
     expect(asked(workspace)).toEqual(['initialize', 'end of input']);
   });

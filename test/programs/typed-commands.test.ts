@@ -187,6 +187,12 @@ describe.skipIf(!hasPseudoTerminals())('a line with ! in a chat (skipped without
     await done(chat, 2);
     expect(chat.terminal.rows).not.toContain('\u2551 secret');
     expect(await stopped(chat)).toBe(0);
+    const shown = await svc(workspace, ['trace', 'show']);
+    expect(shown.stdout).toMatch(
+      /\n> !echo secret\n\$ echo secret +refused\n.*the rules of the operator deny this call/,
+    );
+    const steps = await svc(workspace, ['trace', 'steps']);
+    expect(steps.stdout).toMatch(/ sh +echo secret +refused/);
   }, 40_000);
 
   it('says that a capsule has no shell, or knows no person', async () => {

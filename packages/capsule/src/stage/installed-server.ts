@@ -21,6 +21,7 @@ const dayMs = 86_400_000;
 const tailBytes = 4096;
 const endGraceMs = 2000;
 const reachMs = 5000;
+const waitToldMs = 3000;
 
 interface Installation {
   /** The artifact. */
@@ -35,6 +36,8 @@ interface Installation {
   readonly deadlineMs: number;
   /** The addresses that it installs from, if they are asked without a proxy. */
   readonly registries: readonly URL[];
+  /** Called when the installation takes longer than three seconds. */
+  readonly onWaiting: () => void;
 }
 
 export interface InstalledServer {
@@ -123,7 +126,7 @@ async function install(place: string, directory: string, installation: Installat
 }
 
 async function runInstaller(directory: string, installation: Installation): Promise<void> {
-  const { wanted, env, launcherFor, deadlineMs, registries } = installation;
+  const { wanted, env, launcherFor, deadlineMs, registries, onWaiting } = installation;
   const { commands, args, env: settings } = installers[wanted.runner];
   const [command] = commands;
   const outcome = await launcherFor(directory, commands).launch({
@@ -136,6 +139,7 @@ async function runInstaller(directory: string, installation: Installation): Prom
   const { process: installer, problems = [] } = outcome;
   const tail = new OutputTail(tailBytes);
   const timer = setTimeout(() => void endProcess(installer, endGraceMs), deadlineMs);
+  const told = setTimeout(onWaiting, waitToldMs);
   // An installer asks again for minutes where nothing can answer.
   const done = new AbortController();
   const unreached = firstUnreached(registries, done.signal).then((found) => {
@@ -145,6 +149,7 @@ async function runInstaller(directory: string, installation: Installation): Prom
   const stdout = new OutputTail(tailBytes).read(installer.stdout);
   const [end] = await Promise.all([installer.ended, tail.read(installer.stderr), stdout]);
   clearTimeout(timer);
+  clearTimeout(told);
   done.abort();
   const missing = await unreached;
   if (end.kind === 'exited' && end.exitCode === 0) return;

@@ -152,9 +152,17 @@ function partlyOffered(name: string, { tools, leftOut, absent }: ListedTools): D
 }
 
 function waiting(name: string, refused: string): Diagnostic {
+  if (refused === '') return stillStarting(name, 'has not listed its tools');
   const message = `the server of ${name} has not listed its tools after 5 s, and svc waits for at most a minute: ${refused.replaceAll('\n', ' ')}`;
   return new Diagnostic('W-RUN-189', message, {
     hint: 'a server that cannot start without the host needs it in capabilities.network.allow',
+  });
+}
+
+/** `W-RUN-191`: what a server has not done three seconds after its start, or that of its installation. */
+export function stillStarting(name: string, what: string): Diagnostic {
+  return new Diagnostic('W-RUN-191', `the server of ${name} ${what} after 3 s, and svc waits for it`, {
+    hint: 'Ctrl+C ends the wait; what the server says on standard error is told if it fails',
   });
 }
 

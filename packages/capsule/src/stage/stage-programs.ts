@@ -145,7 +145,7 @@ export async function mcpTools(artifact: InstalledArtifact, parts: StageParts): 
 
 /** Returns null unless the command installs a package and runs it, and its registry is granted. */
 async function packageServer(artifact: InstalledArtifact, parts: StageParts): Promise<InstalledServer | null> {
-  const { launch, processes } = parts;
+  const { launch, processes, onWarning } = parts;
   const { name, command = [] } = artifact.manifest;
   const wanted = packageCommand(command);
   const own = grantsOf(launch, name);
@@ -155,7 +155,10 @@ async function packageServer(artifact: InstalledArtifact, parts: StageParts): Pr
   const lent = own.runs.includes(wanted.runner) ? registryOf(wanted.runner, artifact.entry.env) : [];
   const networkAllow = [...own.networkAllow, ...lent];
   if (withoutRegistry(wanted.runner, env, networkAllow) !== null) return null;
-  const { installedServer } = await import('./installed-server.ts');
+  const [{ installedServer }, { stillStarting }] = await Promise.all([
+    import('./installed-server.ts'),
+    import('./session-servers.ts'),
+  ]);
   const installing = { ...toolProcesses({ ...own, seesProject: false }, launch, []), networkAllow, writable: true };
   return await installedServer({
     artifact: name,
@@ -166,6 +169,7 @@ async function packageServer(artifact: InstalledArtifact, parts: StageParts): Pr
     launcherFor: (directory, commands) => processes.launcher({ ...installing, commands, writes: [directory] }),
     deadlineMs: own.deadlineSecs * 1000,
     registries: launch.network.proxyFor === null ? addressesOf(wanted.runner, env) : [],
+    onWaiting: () => onWarning(stillStarting(name, 'is not installed')),
   });
 }
 

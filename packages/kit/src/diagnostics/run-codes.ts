@@ -211,6 +211,11 @@ export const runCodes = {
     explanation:
       'An MCP server was asked for its tools, has not answered for five seconds, and wants to connect to a host that it is not granted. It may wait for just that. svc waits for at most a minute, and never longer than limits.deadline. Grant the host in capabilities.network.allow, or tell the server to do without it.',
   },
+  'W-RUN-191': {
+    title: 'a server that starts is waited for',
+    explanation:
+      'An MCP server that has to be asked for its tools before the session begins has not answered for three seconds, or is installed from a registry and that takes as long. Nothing is wrong yet: the first start of many a server takes its time. svc waits for at most a minute, for an installation for at most limits.deadline, and goes on as soon as the server answers. The next session with the same server waits for none of this.',
+  },
   'W-RUN-007': {
     title: 'the tools of an MCP server are not those it listed before',
     explanation:

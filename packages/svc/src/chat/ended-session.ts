@@ -27,7 +27,8 @@ import type { CommandContext } from '@svc/terminal/screen/command-context.ts';
 import { render, usesColor } from '@svc/terminal/screen/render-failure.ts';
 import { joined, say, type Shown } from '@svc/terminal/screen/shown.ts';
 import { usualCommands, type TaskFlags } from '../run/first-minute/open-task.ts';
-import { providers } from '../run/first-minute/providers.ts';
+import { sameModel } from '../run/first-minute/choose-model.ts';
+import type { Variables } from '../run/first-minute/providers.ts';
 import { taskFlagsAsGiven, flagsThatAreSet } from '../run/first-minute/task-command.ts';
 import { recordedTranscript } from '../shown/recorded-transcript.ts';
 
@@ -132,7 +133,7 @@ export async function openEndedSession(
     const suffix = suffixOf(id, sessionIds(folder));
     const start =
       folder === adhocSessions(context)
-        ? taskStart(journal, options)
+        ? taskStart(journal, options, context)
         : capsuleStart(journal, options, { folder, context });
     const warnings = journal.warnings.length === 0 ? say`` : render(journal.warnings, context);
     const rows = rowsOf(journal, suffix, context);
@@ -230,7 +231,7 @@ export function manifestIn({ reader, setup }: OpenJournal): string | null {
 }
 
 /** A task without a manifest goes on in its folder, with the flags that it had; those that are given now come before them. */
-function taskStart(journal: OpenJournal, options: GoingOnOptions): Start {
+function taskStart(journal: OpenJournal, options: GoingOnOptions, { env: variables }: CommandContext): Start {
   const { session, open } = journal;
   const grants = grantsIn(journal);
   const { path } = grants.project_folder ?? {};
@@ -243,7 +244,7 @@ function taskStart(journal: OpenJournal, options: GoingOnOptions): Start {
   const text = manifestIn(journal);
   return {
     args: async () => {
-      const before = text === null ? {} : await flagsOf({ text, isTrusted: open.trusted, typed }, grants);
+      const before = text === null ? {} : await flagsOf({ text, isTrusted: open.trusted, typed, variables }, grants);
       return [...taskFlagsAsGiven({ ...before, ...typed }), ...commonArguments(options, grants)];
     },
     cwd: path,
@@ -267,26 +268,21 @@ interface RecordedManifest {
   readonly isTrusted: boolean;
   /** The flags that are given now. */
   readonly typed: TaskFlags;
+  /** The environment as it is now. */
+  readonly variables: Variables;
 }
 
-/** Only names are read of its manifest: the model with its address, and what was allowed beside what every task is. */
-async function flagsOf({ text, isTrusted, typed }: RecordedManifest, grants: RecordedGrants): Promise<TaskFlags> {
+/** Only names are read of its manifest: the model with its address, and what was allowed beside what every task is. Throws as `sameModel` does. */
+async function flagsOf(
+  { text, isTrusted, typed, variables }: RecordedManifest,
+  grants: RecordedGrants,
+): Promise<TaskFlags> {
   const { loadCapsuleManifest } = await import('@svc/artifacts/manifest/load.ts');
   const { manifest } = loadCapsuleManifest({ file: 'svc.yaml', text, env: {}, purpose: 'inspect' });
   const { inference, capabilities, artifacts } = manifest;
-  const { model, endpoint = '', project_text: projectTexts } = inference;
-  const projectText = projectTexts !== undefined;
-  const provider = providers.find((each) => each.endpoint === endpoint);
+  const projectText = inference.project_text !== undefined;
   const keyEnv = /^ {2}api_key: \$\{(\w+)\}/m.exec(text)?.[1];
-  const named =
-    typed.model === undefined && endpoint !== ''
-      ? {
-          model: provider === undefined ? `${endpoint}/${model}` : `${provider.name}/${model}`,
-          ...(keyEnv === undefined || keyEnv === provider?.keyVariable ? {} : { keyEnv }),
-          ...(inference.insecure_http === true ? { insecureHttp: true } : {}),
-          ...(inference.context.max_tokens === undefined ? {} : { context: inference.context.max_tokens }),
-        }
-      : {};
+  const named = typed.model === undefined ? sameModel(inference, keyEnv ?? null, variables) : {};
   if (!isTrusted) return { ...named, projectText };
   const list = (values: readonly string[] = []): readonly string[] | undefined =>
     values.length === 0 ? undefined : values;

@@ -14,12 +14,13 @@ export function explainCommand(context: CommandContext): Command {
     .argument('<code>', 'the code, as an error prints it')
     .option('--json', 'write one JSON object')
     .action((code: string, options: { readonly json?: boolean }, command: Command) => {
-      const entry = (catalogue as Readonly<Record<string, CatalogueEntry>>)[code.toUpperCase()];
+      const known = code.toUpperCase().replace(/\d+$/, (digits) => digits.padStart(3, '0'));
+      const entry = (catalogue as Readonly<Record<string, CatalogueEntry>>)[known];
       if (entry === undefined)
         command.error(
           `error: there is no code ${code}; it looks like E-MAN-003, and stands in brackets behind error or warning`,
         );
-      else if (options.json === true) context.stdout.write(jsonLine({ code: code.toUpperCase(), ...entry }));
-      else context.stdout.write(say`${code.toUpperCase()}: ${entry.title}\n\n${entry.explanation}\n`);
+      else if (options.json === true) context.stdout.write(jsonLine({ code: known, ...entry }));
+      else context.stdout.write(say`${known}: ${entry.title}\n\n${entry.explanation}\n`);
     });
 }

@@ -1,5 +1,8 @@
 /** Says what a user can do next after a wrong command line. */
 
+import type { Command, CommanderError } from 'commander';
+
+import { closestName } from '@svc/kit/diagnostics/closest-name.ts';
 import { redactHandles } from '@svc/kit/diagnostics/handle-id.ts';
 import { exactLine, say, type Shown } from '@svc/terminal/screen/shown.ts';
 import { commands } from './commands.ts';
@@ -17,9 +20,17 @@ const aboutArguments: ReadonlySet<string> = new Set([
 const groups: ReadonlySet<string> = new Set(['trace', 'serve', 'token', 'trust', 'key']);
 
 /** A line of standard error after the message of the parser; empty where that is enough. */
-export function nextStep(code: string, words: readonly string[]): Shown {
+export function nextStep(
+  { code, message }: Pick<CommanderError, 'code' | 'message'>,
+  words: readonly string[],
+  root: Command | null,
+): Shown {
   const [first = '', second = ''] = words;
   const isCommand = commands.some(({ name }) => name === first);
+  if (code === 'commander.invalidArgument') return meantChoice(message);
+  const valued = /^error: unknown option '(--[a-z-]+)=/.exec(message)?.[1];
+  if (valued !== undefined && root !== null && flagsOf(root).includes(valued))
+    return exactLine`${valued} takes no value: it is given or left out\n`;
   if (isCommand && code === 'commander.unknownCommand') return say`svc ${first} --help lists its commands\n`;
   const command = groups.has(first) && /^[a-z]+$/.test(second) ? `${first} ${second}` : first;
   if (first === 'run' && code === 'commander.excessArguments')
@@ -34,6 +45,17 @@ export function nextStep(code: string, words: readonly string[]): Shown {
   if (code === 'commander.unknownCommand' && first === 'version' && words.length === 1)
     return say`svc --version says which version this is\n`;
   return code === 'commander.unknownCommand' && first.trim() !== '' ? asTask(words) : say``;
+}
+
+/** The choice that a misspelt one most likely meant, in the words of the parser for options. */
+function meantChoice(message: string): Shown {
+  const [, given = '', choices = ''] = /'([^']*)' is invalid\b[^.]*\. Allowed choices are (.+)\.$/.exec(message) ?? [];
+  const meant = closestName(given, choices.split(', '));
+  return meant === undefined ? say`` : exactLine`(Did you mean ${meant}?)\n`;
+}
+
+function flagsOf({ options, commands: below }: Command): readonly string[] {
+  return [...options.flatMap(({ long }) => long ?? []), ...below.flatMap(flagsOf)];
 }
 
 /** Helps a user who wrote a task without quotes, or one of a single word. */

@@ -21,14 +21,15 @@ const rootFlags: ReadonlySet<string> = new Set([...versionFlags, '-h', '--help']
 
 /** Runs the command of a line and sets the exit code of the process; rejects with what the command failed with. */
 export async function runProgram(line: readonly string[], context: CommandContext): Promise<void> {
+  let root: Command | null = null;
   try {
-    const root = (await program(line, context)).hook('preAction', (_, command) => nameManifest(command, context));
+    root = (await program(line, context)).hook('preAction', (_, command) => nameManifest(command, context));
     await root.parseAsync(line, { from: 'user' });
   } catch (error) {
     if (!(error instanceof CommanderError)) throw error;
     // Commander has printed its own message, or the help that was asked for.
     process.exitCode = error.exitCode === 0 ? 0 : usageError;
-    if (error.exitCode !== 0) context.stderr.write((await import('./as-a-task.ts')).nextStep(error.code, line));
+    if (error.exitCode !== 0) context.stderr.write((await import('./as-a-task.ts')).nextStep(error, line, root));
   }
 }
 

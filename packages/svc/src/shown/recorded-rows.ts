@@ -86,6 +86,8 @@ export class RecordedRows {
   readonly #calls = new Map<string, OpenCalls>();
   /** The hashes of what the hooks of each task were asked about calls. */
   readonly #judging = new Map<string, string[]>();
+  /** Tasks that are a command which a person typed, until something has carried it out. */
+  readonly #typed = new Map<string, JournalRecord<'task'>>();
   readonly #isInOrder: boolean;
   #waiting: Slot[] = [];
   #count = 0;
@@ -104,6 +106,7 @@ export class RecordedRows {
         return [];
       case 'task':
         this.#add({ kind: 'task', record });
+        if (record.command !== undefined) this.#typed.set(record.id, record);
         break;
       case 'start':
         this.#begin(record, byte);
@@ -119,6 +122,7 @@ export class RecordedRows {
         break;
       case 'task-end':
         this.#settle(record.id, []);
+        this.#settleTyped(record);
         this.#add({ kind: 'end', record });
         break;
       case 'close':
@@ -158,6 +162,7 @@ export class RecordedRows {
     const [, answer = '', number] = callPlace.exec(start.e) ?? [];
     const [, task = ''] = taskOfPlace.exec(start.e) ?? [];
     if (start.port === 'hook' && hookOfCall.test(start.e)) this.#noteJudging(task, start.in);
+    if (start.port !== 'hook') this.#typed.delete(task);
     const calls = this.#calls.get(task);
     const isOfAnswer = calls !== undefined && calls.place === answer;
     const slot = (isOfAnswer ? calls.slots.get(Number(number)) : undefined) ?? this.#slot();
@@ -252,6 +257,18 @@ export class RecordedRows {
     }
   }
 
+  /** A typed command without a step was refused; the result of its task has the words. */
+  #settleTyped({ id, state, result }: JournalRecord<'task-end'>): void {
+    const task = this.#typed.get(id);
+    this.#typed.delete(id);
+    if (task === undefined || state !== 'completed') return;
+    const typed = this.#text(task.text) ?? '';
+    const command = typed.slice(task.command === 'told' ? 2 : 1);
+    const call = { id: 'typed', name: 'sh', input: { command } };
+    const content = result === null ? null : this.#text(result);
+    this.#add({ kind: 'refused', place: `${id}/1/m1/t1`, call, content, isDenied: true });
+  }
+
   /** The results of calls among these messages, as the model read them. */
   #results(hashes: readonly string[]): readonly { readonly isError: boolean; readonly content: string }[] {
     return hashes.flatMap((hash) => {
@@ -276,8 +293,13 @@ export class RecordedRows {
   }
 
   #json(sha256: string): unknown {
+    const text = this.#text(sha256);
+    return text === null ? null : parsed(text);
+  }
+
+  #text(sha256: string): string | null {
     const body = this.#texts.body(sha256);
-    return body.kind === 'text' ? parsed(body.text) : null;
+    return body.kind === 'text' ? body.text : null;
   }
 }
 

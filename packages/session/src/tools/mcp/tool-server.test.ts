@@ -245,7 +245,7 @@ describe('the server of an artifact', () => {
 });
 
 describe('a server that takes its time', () => {
-  it('has the hosts that it was refused told after five seconds, and goes on starting', async () => {
+  it('has itself told after three seconds, the hosts that it was refused after five, and goes on starting', async () => {
     vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
     try {
       const refused = ['far.example is refused'];
@@ -261,10 +261,12 @@ describe('a server that takes its time', () => {
       const server = serverOver(launcher, { kept: null, onWaiting: (words) => told.push(words) });
       const offered = server.offered();
       while (launcher.processes[0]?.received.length !== 1) await setImmediate();
-      vi.advanceTimersByTime(4999);
+      vi.advanceTimersByTime(2999);
       expect(told).toEqual([]);
       vi.advanceTimersByTime(1);
-      expect(told).toEqual(['[far.example is refused]']);
+      expect(told).toEqual(['']);
+      vi.advanceTimersByTime(2000);
+      expect(told).toEqual(['', '[far.example is refused]']);
       answer();
       expect(await offered).toMatchObject({ kind: 'answered' });
       await server.close();

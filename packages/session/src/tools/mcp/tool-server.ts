@@ -15,8 +15,9 @@ import type { ServerConnection, RequestLimits, ServerAnswer, ToolList } from './
 
 /** Starting a server and asking it for its tools. */
 const maxStartMs = 60_000;
-/** After this time, `onWaiting` reports what a server that starts was refused: it may wait for just that. */
-const waitToldMs = 5000;
+/** After these times, `onWaiting` reports that a server has not started yet, and then what it was refused: it may wait for just that. */
+const waitToldMs = 3000;
+const refusalToldMs = 5000;
 const shownBytes = 64 * 1024;
 const loggedBytes = 16 * 1024 * 1024;
 
@@ -59,7 +60,7 @@ export interface ToolServerSettings {
   readonly clock: Pick<Clock, 'monotonicMs'>;
   /** The server lists other tools than before. `change` says how they differ from those of the session; null when they no longer do. */
   readonly onChange: (live: ListedTools | null, change: string | null) => void;
-  /** Called when a server that starts has not listed its tools after five seconds and was refused a host, with a line for each. */
+  /** Called when a server that starts has not listed its tools after three seconds, with an empty text, and after five when it was refused a host, with a line for each. */
   readonly onWaiting?: (refused: string) => void;
 }
 
@@ -227,14 +228,17 @@ export class ToolServer {
     const { connection } = outcome;
     this.#connections.add(connection);
     let refused = '';
-    const told = setTimeout(() => {
-      refused = connection.takeRefused();
-      if (refused !== '') this.#settings.onWaiting?.(refused.trim());
-    }, waitToldMs);
+    const told = [
+      setTimeout(() => this.#settings.onWaiting?.(''), waitToldMs),
+      setTimeout(() => {
+        refused = connection.takeRefused();
+        if (refused !== '') this.#settings.onWaiting?.(refused.trim());
+      }, refusalToldMs),
+    ];
     const listed = await this.#withinStart(async (limits) => {
       const greeted = await connection.initialize(limits);
       return greeted.kind === 'failed' ? greeted : await this.#list(connection, limits);
-    }).finally(() => clearTimeout(told));
+    }).finally(() => told.forEach((timer) => clearTimeout(timer)));
     if (listed.kind === 'failed') {
       this.#retire(connection);
       return { ...listed, reason: `${listed.reason}${refused}${connection.takeRefused()}` };

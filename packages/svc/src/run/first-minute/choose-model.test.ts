@@ -1,12 +1,14 @@
 import { describe, expect, it } from 'vitest';
 
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
-import { chooseModel, type ChosenModel } from './choose-model.ts';
+import { chooseModel, type ChosenModel, sameModel } from './choose-model.ts';
 import { knownContext } from './providers.ts';
 
+type Inference = Parameters<typeof sameModel>[0];
+
 interface Given {
-  readonly flag?: string;
-  readonly keyEnv?: string;
+  readonly flag?: string | undefined;
+  readonly keyEnv?: string | undefined;
   readonly insecureHttp?: boolean;
   readonly env?: Readonly<Record<string, string>>;
   /** What Ollama answers. */
@@ -124,6 +126,24 @@ describe('the model of a task without a manifest', () => {
       endpoint: 'https://models.example',
       keyVariable: 'TEAM_KEY',
     });
+  });
+
+  it('stays the one of an earlier task, at the address that it had whatever the variables say, and wants its key', async () => {
+    const asked = { model: 'claude-x', endpoint: 'https://api.anthropic.com', context: {} } as Inference;
+    const env = { ANTHROPIC_API_KEY: 'a' };
+    expect(sameModel(asked, 'ANTHROPIC_API_KEY', env)).toEqual({ model: 'anthropic/claude-x' });
+    const moved = { ...env, ANTHROPIC_BASE_URL: 'https://gateway.example' };
+    const { model: flag, keyEnv } = sameModel(asked, 'ANTHROPIC_API_KEY', moved);
+    expect(await chosen({ env: moved, flag, keyEnv })).toMatchObject({ ...anthropic, model: 'claude-x' });
+    const own = { model: 'm', endpoint: 'http://10.0.0.7:8000', insecure_http: true, context: { max_tokens: 9000 } };
+    expect(sameModel(own as Inference, null, {})).toEqual({
+      model: 'http://10.0.0.7:8000/m',
+      insecureHttp: true,
+      context: 9000,
+    });
+    expect(() => sameModel(asked, 'ANTHROPIC_API_KEY', {})).toThrow(
+      'the session asked "claude-x" at https://api.anthropic.com with the key in ANTHROPIC_API_KEY, which is not set',
+    );
   });
 
   it('comes from the address of OPENAI_BASE_URL, which alone gets the key then', async () => {

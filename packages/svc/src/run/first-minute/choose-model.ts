@@ -1,5 +1,6 @@
 /** Decides which model does a task for which no manifest names one. */
 
+import type { CapsuleManifest } from '@svc/artifacts/manifest/schema.ts';
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import { quoted } from '@svc/kit/diagnostics/printable.ts';
 import { endpointFault, isInsecure } from '@svc/kit/net/endpoint.ts';
@@ -136,7 +137,13 @@ function modelAt(text: string, from: string, { env, insecureHttp = false }: Mode
     throw noModel(`${from} is ${quoted(text)}, which names no model behind the address`);
   const provider = providerAt(url.origin, env);
   if (provider !== null) return { ...wayTo(provider, env), model, from };
-  return { ...atAddress(`${url.origin}${version}`), ...(isInsecure(text) ? { isInsecure: true } : {}), model, from };
+  const driver = providers.find(({ endpoint }) => endpoint === url.origin)?.driver;
+  return {
+    ...atAddress(`${url.origin}${version}`, driver),
+    ...(isInsecure(text) ? { isInsecure: true } : {}),
+    model,
+    from,
+  };
 }
 
 /** A server of that address needs no key, as many of one's own do not. */
@@ -147,9 +154,36 @@ function wayTo(provider: Provider, env: Variables): Omit<ChosenModel, 'model' | 
   return { driver, endpoint: other, keyVariable: isSet(env, keyVariable) ? keyVariable : null };
 }
 
-/** Any server of Chat Completions, without a key. */
-function atAddress(endpoint: string): Omit<ChosenModel, 'model' | 'from'> {
-  return { driver: 'svc-driver-openai', endpoint, keyVariable: null };
+/** Any server of Chat Completions, or that of another driver, without a key. */
+function atAddress(
+  endpoint: string,
+  driver: Provider['driver'] = 'svc-driver-openai',
+): Omit<ChosenModel, 'model' | 'from'> {
+  return { driver, endpoint, keyVariable: null };
+}
+
+/**
+ * Names the model of an earlier task at the address that it had, whatever the variables say by now, as flags do; `keyEnv` is the variable of its key. Throws
+ * `E-MAN-004` where that is gone.
+ */
+export function sameModel(
+  { model, endpoint = '', insecure_http: isInsecure, context }: CapsuleManifest['inference'],
+  keyEnv: string | null,
+  env: Variables,
+): { model?: string; keyEnv?: string; insecureHttp?: true; context?: number } {
+  if (endpoint === '') return {};
+  if (keyEnv !== null && !isSet(env, keyEnv))
+    throw noModel(
+      `the session asked ${quoted(model)} at ${endpoint} with the key in ${keyEnv}, which is not set`,
+      `export ${keyEnv}=<your key>, or go on with another model: --model <provider>/<model>`,
+    );
+  const provider = providers.find((each) => each.endpoint === endpoint && otherAddress(each, env) === null);
+  return {
+    model: `${provider?.name ?? endpoint}/${model}`,
+    ...(keyEnv === null || keyEnv === provider?.keyVariable ? {} : { keyEnv }),
+    ...(isInsecure === true ? { insecureHttp: true } : {}),
+    ...(context.max_tokens === undefined ? {} : { context: context.max_tokens }),
+  };
 }
 
 function isSet(env: Variables, name: string): boolean {

@@ -48,6 +48,16 @@ function edited(input: object, rule: string): readonly Activity[] {
 }
 
 describe('a refusal that the end of a task reports', () => {
+  it('leaves out what a person granted as the task met it, and not what came after', () => {
+    const refused = new RefusedThings({ grants, searchPath: bin, folder: './shop' });
+    const meets = said('sh: 1: node: not found\nsh: 2: node: not found');
+    for (const option of ['once', null] as const) {
+      refused.widening?.decided({ name: 'node', program: join(bin, 'node') }, option);
+      refused.note(meets);
+      expect(refused.lines().text).toBe(option === 'once' ? '' : 'refused: node (not allowed): --allow node\n');
+    }
+  });
+
   it('can be one of the editor: a change without --write, or a masked file that the model named', () => {
     const write = edited({ command: 'write', path: 'project/a', content: '' }, 'read-only');
     expect(lines(write)).toBe('refused: ./shop (read only): --write\n');

@@ -61,6 +61,8 @@ export class RefusedThings {
   readonly #things = new Map<string, RefusedThing>();
   /** Commands that a person was asked about: what was refused or granted for the session is not asked about again. */
   readonly #settled = new Map<string, ApprovalOption | null>();
+  /** Granted to the next command, by the person who looked at the refusal: that one is over. */
+  readonly #granted = new Set<string>();
   #asked = 0;
   #egressRead = 0;
 
@@ -79,7 +81,8 @@ export class RefusedThings {
     return {
       wanted: (call) => this.#wanted(call),
       decided: ({ name: command }, option) => {
-        if (option !== 'once') this.#settled.set(command, option);
+        if (option === 'once') this.#granted.add(command);
+        else this.#settled.set(command, option);
         if (option !== null) this.#things.delete(`command ${command}`);
       },
     };
@@ -107,7 +110,7 @@ export class RefusedThings {
     if (call.toolName === editor) return this.#masked(input);
     if (call.kind !== 'shell') return;
     const said = errorsOf(call.unfenced);
-    for (const command of unstartedIn(call)) this.#command(command, hostsOf(command, asked));
+    for (const command of new Set(unstartedIn(call))) this.#command(command, hostsOf(command, asked));
     if (this.#meetsReadOnly(said)) this.#readOnly();
     if (this.#question.grants.keepsGit && gitKept.test(said))
       this.#add({ kind: 'write', what: '.git/hooks and .git/config', flag: '--write-git' });
@@ -164,6 +167,8 @@ export class RefusedThings {
 
   #command(command: string, hosts: readonly string[]): void {
     const { grants, searchPath } = this.#question;
+    // A call is noted after the person was asked about it.
+    if (this.#granted.delete(command)) return;
     if (!this.#isMissing(command) || this.#settled.get(command) === 'session') return;
     if (findProgram(command, searchPath).kind !== 'found') return;
     if (grants.floor === null) return this.#add({ kind: 'command', what: command, flag: null });

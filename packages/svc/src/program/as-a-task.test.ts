@@ -1,0 +1,36 @@
+import { Argument, Command, CommanderError, Option } from 'commander';
+import { describe, expect, it } from 'vitest';
+
+import { nextStep } from './as-a-task.ts';
+
+/** What follows the message of the real parser for a line of such a command. */
+function said(...words: readonly string[]): string {
+  const root = new Command('svc').exitOverride().configureOutput({ writeErr: () => {} });
+  const made = new Command('new')
+    .addArgument(new Argument('<kind>').choices(['capsule', 'tool']))
+    .addOption(new Option('--containment <class>').choices(['advisory', 'scoped', 'sealed']))
+    .option('--write', 'write')
+    .action(() => {});
+  root.addCommand(made.copyInheritedSettings(root));
+  try {
+    root.parse(words, { from: 'user' });
+  } catch (error) {
+    if (error instanceof CommanderError) return nextStep(error, words, root).text;
+    throw error;
+  }
+  return 'taken';
+}
+
+describe('what follows the message about a wrong command line', () => {
+  it.each([
+    [['new', 'capsul'], '(Did you mean capsule?)\n'],
+    [['new', 'tool', '--containment', 'seeled'], '(Did you mean sealed?)\n'],
+    [['new', 'tool', '--containment', 'none at all'], ''],
+    [['new', "'x' is invalid. Allowed choices are tool"], ''],
+    [['new', 'tool', '--write=yes'], '--write takes no value: it is given or left out\n'],
+    [['new', 'tool', '--wright=yes'], 'svc new --help shows what it takes\n'],
+    [['new', 'tool'], 'taken'],
+  ])('fits %j', (words, step) => {
+    expect(said(...words)).toBe(step);
+  });
+});
