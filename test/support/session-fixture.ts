@@ -36,6 +36,7 @@ export interface FixtureOptions {
   readonly maxTurns?: number;
   readonly spendCeiling?: number;
   readonly contextMaxTokens?: number;
+  readonly projectText?: string;
   readonly maxReopens?: number;
   readonly inputTimeoutMs?: number;
   readonly hooks?: Partial<SessionHooks>;
@@ -125,7 +126,7 @@ export class SessionFixture {
         clock,
         workdirSize: options.workdirSize ?? roomyWorkdir,
         conversations,
-        projectText: null,
+        projectText: options.projectText ?? null,
         maxReopens: options.maxReopens ?? 1,
         inputTimeoutMs: options.inputTimeoutMs ?? null,
         writeResult: (text) => {

@@ -23,7 +23,7 @@ import type { CallVerdict, CheckedCall, DispatchedCall, InputAnswer } from '../t
 import type { WorkdirSize } from '../workdir/workdir-size.ts';
 import type { Attempt } from './attempt.ts';
 import { CallLines } from './call-lines.ts';
-import type { Compaction } from './compacted-context.ts';
+import type { Compaction, FolderRules } from './compacted-context.ts';
 import {
   type ContextLimit,
   ContextWindow,
@@ -43,7 +43,7 @@ interface InferenceSettings {
   readonly context: ContextLimit;
 }
 
-export interface AgentLoopDeps {
+export interface AgentLoopDeps extends FolderRules {
   readonly driver: Driver;
   readonly inventory: Inventory;
   readonly inference: InferenceSettings;

@@ -6,12 +6,21 @@ import type { TraceEvent } from '@svc/record/trace/events.ts';
 import type { CompactionVerdict, HookedTask, SessionHooks } from '../hooks/session-hooks.ts';
 import type { ContentBlock, Message } from '../model/driver.ts';
 import type { TaskFailure } from '../task/task.ts';
+import type { GivenSkill, GivenSkills } from '../tools/skills/given-skills.ts';
 import type { Overflow } from './context-window.ts';
+import { type KeptText, type ShortenedTexts, withoutTexts } from './kept-texts.ts';
 
-interface CompactionDeps {
+/** What people of the folder wrote for agents. */
+export interface FolderRules {
+  /** What each conversation begins with, before its first task; null for nothing. */
+  readonly projectText: string | null;
+}
+
+interface CompactionDeps extends FolderRules {
   readonly hooks: SessionHooks;
   readonly hooked: HookedTask;
   readonly clock: Clock;
+  readonly inventory: { readonly skills: Pick<GivenSkills, 'ofTask'> };
   readonly record: (event: TraceEvent) => void;
 }
 
@@ -26,12 +35,18 @@ export type Compaction =
 export async function compact(
   messages: readonly Message[],
   overflow: Overflow,
-  { hooks, hooked, clock, record }: CompactionDeps,
+  { hooks, hooked, clock, inventory, projectText, record }: CompactionDeps,
 ): Promise<Compaction> {
   const startedMs = clock.monotonicMs();
-  const verdict = await hooks.compact(hooked, { messages, ...overflow });
+  const texts = keptTexts(projectText, inventory.skills.ofTask(hooked.id));
+  const without = withoutTexts(messages, texts, overflow.maxTokens);
+  const verdict = await hooks.compact(hooked, {
+    messages: without.messages,
+    estimatedTokens: overflow.estimatedTokens - without.tokens,
+    maxTokens: overflow.maxTokens - without.tokens,
+  });
   if (verdict.kind === 'nobody' || hooked.signal.aborted) return { kind: 'none' };
-  const compaction = judged(verdict, messages);
+  const compaction = judged(verdict, messages, without);
   if (verdict.kind === 'replaced' && compaction.kind === 'failed') hooks.refused('on-compaction', compaction.error);
   record({
     event_type: 'compaction',
@@ -49,12 +64,22 @@ export async function compact(
   return { kind: 'failed', error: `the conversation could not be compacted: ${compaction.error}` };
 }
 
-function judged(verdict: Exclude<CompactionVerdict, { kind: 'nobody' }>, before: readonly Message[]): Compaction {
+/** In the order of the conversation: what it begins with, then what the task was given. */
+function keptTexts(projectText: string | null, skills: readonly GivenSkill[]): readonly KeptText[] {
+  const ofFolder = projectText === null ? [] : [{ what: 'the rules of the folder', text: projectText }];
+  return [...ofFolder, ...skills.map(({ name, text }) => ({ what: `the text of the skill ${name}`, text }))];
+}
+
+function judged(
+  verdict: Exclude<CompactionVerdict, { kind: 'nobody' }>,
+  before: readonly Message[],
+  { restored }: Pick<ShortenedTexts, 'restored'>,
+): Compaction {
   if (verdict.kind === 'failed') return { kind: 'failed', error: verdict.error };
   if (verdict.kind === 'unchanged') return { kind: 'none' };
   const problem = contextProblem(verdict.messages);
   if (problem !== null) return { kind: 'failed', error: problem };
-  return { kind: 'replaced', messages: withCompanions(verdict.messages, before) };
+  return { kind: 'replaced', messages: restored(withCompanions(verdict.messages, before)) };
 }
 
 /**

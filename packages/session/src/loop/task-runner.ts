@@ -31,8 +31,6 @@ export interface TaskRunnerDeps extends Omit<
   readonly approvals: Approvals | null;
   /** It is null where every task starts from nothing (`lifecycle.conversation: stateless`). */
   readonly conversations: Conversations | null;
-  /** What each conversation begins with, before its first task; null for nothing. */
-  readonly projectText: string | null;
   /** `lifecycle.max_task_reopens`. */
   readonly maxReopens: number;
   /** `lifecycle.input_timeout_secs`; with null it depends on where the task came from. */
@@ -232,7 +230,8 @@ class AttemptRun {
   }
 
   async #run(): Promise<AttemptResult> {
-    const { hooks, approvals, projectText, conversations: _, ...deps } = this.#deps;
+    const { hooks, approvals, conversations: _, ...deps } = this.#deps;
+    const { projectText } = deps;
     let history: readonly Message[] = [];
     const unreadable = diagnosticOf(() => {
       history = this.#start.history();
