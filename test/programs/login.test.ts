@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { chmodSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { chmodSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import type { ServerResponse } from 'node:http';
 import { basename, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -236,6 +236,86 @@ describe('svc login', () => {
       { client_id: 'mine', scope: 'more' },
       { client_id: 'mine', scope: 'tools offline_access' },
     ]);
+  });
+});
+
+describe('a document that says who svc is', () => {
+  const document = 'https://me.example/svc.json';
+  const configured = (workspace: Workspace, address: string): void =>
+    writeFileSync(join(workspace.home, '.svc', 'config.yaml'), `mcp: { client_metadata: "${address}" }\n`);
+
+  it('names the client where the server reads such documents, and nobody registers one', async () => {
+    const known = await started();
+    known.issuer.rules.metadata = { client_id_metadata_document_supported: true };
+    const workspace = project();
+    mkdirSync(join(workspace.home, '.svc'), { recursive: true });
+    configured(workspace, document);
+    expect(await loggedIn(workspace, known, ['--port', '0'])).toMatchObject({ code: 0 });
+    expect(known.issuer.authorized).toMatchObject([{ client_id: document }]);
+    expect(known.issuer.tokenRequests).toMatchObject([{ client_id: document }]);
+    known.issuer.rules.metadata = {};
+    expect(await loggedIn(workspace, known, ['--scope', 'tools'])).toMatchObject({ code: 0 });
+    expect([known.issuer.authorized.at(-1), known.issuer.registered]).toMatchObject([
+      { client_id: 'registered-1' },
+      [{ client_name: 'svc' }],
+    ]);
+    known.issuer.rules.metadata = { registration_endpoint: undefined };
+    const refused = await svc(workspace, ['login', known.remote.url, '--scope', 'tools']);
+    expect(refused.stderr).toContain(' registers no clients, and reads no documents of clients\n');
+    configured(workspace, 'http://me.example/svc.json');
+    expect(await svc(workspace, ['login', known.remote.url])).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining(
+        'error[E-MAN-003]: mcp.client_metadata must be an https address with a path',
+      ) as string,
+    });
+  });
+});
+
+describe('a client for which no person logs in', () => {
+  const secret = 'canary+of a client%';
+
+  it('gets its tokens as svc add writes it, one for each process, and nothing that svc writes has its secret', async () => {
+    const known = await started();
+    const { issuer, remote } = known;
+    issuer.rules.clients = { ci: secret };
+    issuer.rules.metadata = { token_endpoint_auth_methods_supported: ['client_secret_basic'] };
+    const script = calls(['server__echo', { text: 'hi' }], ['server__echo', { text: 'SECRET' }]);
+    remote.ways.answer = (text) => text.replace('SECRET', `${secret} ${issuer.lastGiven}`);
+    const workspace = project(script);
+    workspace.write('.env', `OPS='${secret}'\n`);
+    const words = ['add', `mcp+${remote.url}`, '--auth-env', 'OPS', '--client-id', 'ci'];
+    expect(await svc(workspace, words)).toMatchObject({ code: 0 });
+    expect(readFileSync(join(workspace.folder, 'svc.yaml'), 'utf8')).toContain(
+      `auth: { client_id: ci, client_secret: "\${OPS}", issuer: "${issuer.issuer}" } }`,
+    );
+    expect((await svc(workspace, ['run', '--explain-scope'])).stdout).toContain(
+      `server ${remote.url} (client ci by OPS)`,
+    );
+    issuer.tokenRequests.splice(0);
+    const session = await playSession(workspace);
+    expect(session.calls.map(({ content }) => content)).toEqual([
+      fenced('server__echo', 'hi'),
+      fenced('server__echo', '[secret] [secret]'),
+    ]);
+    expect(issuer.tokenRequests).toHaveLength(1);
+    const ends = await Promise.all(
+      Array.from({ length: 8 }, async () => await svc(workspace, ['update', 'server', '--dry-run'])),
+    );
+    expect(ends.map(({ code }) => code)).toEqual(Array.from({ length: 8 }, () => 0));
+    expect(issuer.tokenRequests).toHaveLength(9);
+    const all = [workspace.folder, workspace.home].map((folder) =>
+      everythingIn(folder, join(workspace.folder, '.env')),
+    );
+    for (const text of [...all, session.stdout, session.stderr]) {
+      expect(text).not.toContain(secret);
+      expect(text).not.toContain('access-');
+    }
+    issuer.rules.clients = {};
+    const refused = await svc(workspace, ['update', 'server', '--dry-run']);
+    expect(refused.stderr).toContain(
+      `it was not asked, since there is no token for it: ${issuer.issuer} gives the client ci no token: `,
+    );
   });
 });
 

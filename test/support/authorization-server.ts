@@ -19,6 +19,8 @@ interface Rules {
   expiresIn: number | null;
   /** Answers in place of the server; false leaves it to that. */
   instead: (request: IncomingMessage, response: ServerResponse, path: string) => boolean;
+  /** The secrets of clients for which no person logs in, by their ids. */
+  clients: Readonly<Record<string, string>>;
   /** Held before a token is given. */
   beforeToken: Promise<void>;
 }
@@ -30,6 +32,7 @@ export class AuthorizationServer {
     iss: undefined,
     expiresIn: 3600,
     instead: () => false,
+    clients: {},
     beforeToken: Promise.resolve(),
   };
   readonly paths: string[] = [];
@@ -39,6 +42,8 @@ export class AuthorizationServer {
   readonly revoked: Record<string, string>[] = [];
   /** Refresh tokens that came a second time. */
   reused = 0;
+  /** The access token that it gave last. */
+  lastGiven = '';
   readonly #codes = new Map<string, Record<string, string>>();
   readonly #access = new Set<string>();
   readonly #refresh = new Map<string, Grant>();
@@ -108,6 +113,7 @@ export class AuthorizationServer {
       case '/authorize':
         return this.#authorize(Object.fromEntries(url.searchParams), response);
       case '/token':
+        Object.assign(form, shownIn(request));
         this.tokenRequests.push(form);
         await this.rules.beforeToken;
         return this.#token(form, json);
@@ -158,6 +164,15 @@ export class AuthorizationServer {
       if (!isOurs) return json(400, { error: 'invalid_grant' });
       return json(200, this.#given({ scope: asked['scope'] ?? null, resource: asked['resource'] ?? null }));
     }
+    if (form['grant_type'] === 'client_credentials') {
+      const { [form['client_id'] ?? '']: secret } = this.rules.clients;
+      if (secret === undefined || secret !== form['client_secret']) return json(401, { error: 'invalid_client' });
+      const { refresh_token: _, ...given } = this.#given({
+        scope: form['scope'] ?? null,
+        resource: form['resource'] ?? null,
+      });
+      return json(200, given);
+    }
     const known = this.#refresh.get(form['refresh_token'] ?? '');
     if (known?.isUsed === true) this.reused += 1;
     if (known === undefined || known.isUsed) {
@@ -167,10 +182,11 @@ export class AuthorizationServer {
     return json(200, this.#given(known));
   }
 
-  #given({ scope, resource }: Omit<Grant, 'isUsed'>): object {
+  #given({ scope, resource }: Omit<Grant, 'isUsed'>): Record<string, unknown> {
     const access = `access-${randomBytes(12).toString('hex')}`;
     const refresh = `refresh-${randomBytes(12).toString('hex')}`;
     this.#access.add(access);
+    this.lastGiven = access;
     this.#refresh.set(refresh, { scope, resource, isUsed: false });
     const { expiresIn } = this.rules;
     return {
@@ -181,4 +197,16 @@ export class AuthorizationServer {
       ...(expiresIn === null ? {} : { expires_in: expiresIn }),
     };
   }
+}
+
+/** The id and the secret of a client in a header (RFC 6749 §2.3.1). */
+function shownIn({ headers: { authorization = '' } }: IncomingMessage): Record<string, string> {
+  const [, basic] = /^Basic (.+)$/.exec(authorization) ?? [];
+  if (basic === undefined) return {};
+  const [id = '', secret = ''] = Buffer.from(basic, 'base64').toString().split(':').map(decoded);
+  return { client_id: id, client_secret: secret };
+}
+
+function decoded(text: string): string {
+  return new URLSearchParams(`x=${text}`).get('x') ?? '';
 }

@@ -14,8 +14,7 @@ import { isInterpreter } from '@svc/kit/interpreters.ts';
 import type { ContainmentClass } from '@svc/protocol/containment-class.ts';
 import type { resourceLimits } from '../manifest/capabilities.ts';
 import { remoteServerOf } from '../manifest/artifact-place.ts';
-import { ofLogin } from '../manifest/names.ts';
-import { authVariable } from '../manifest/server-auth.ts';
+import { authShown } from '../manifest/server-auth.ts';
 import { declaredArtifacts } from '../manifest/declared-artifacts.ts';
 import type { ArtifactEntry, CapsuleManifest } from '../manifest/schema.ts';
 import type { LoadedManifest } from '../manifest/loaded-manifest.ts';
@@ -68,7 +67,7 @@ export interface RemoteServerGrant {
   /** The artifact. */
   readonly name: string;
   readonly url: string;
-  /** The variable that holds what it is shown, or `login`; null where it is shown nothing. */
+  /** The variable that holds what it is shown, `login`, or `client <id> by <variable>`; null where it is shown nothing. */
   readonly shown: string | null;
 }
 
@@ -107,9 +106,7 @@ export function lower({ manifest, locate }: Pick<LoadedManifest, 'manifest' | 'l
     endpoint: inference.endpoint === undefined ? null : (destinationOf(new URL(inference.endpoint)) ?? null),
     remoteServers: declared.flatMap((entry) => {
       const url = remoteServerOf(entry.from);
-      return url === null
-        ? []
-        : [{ name: entry.name, url: url.href, shown: entry.auth === ofLogin ? ofLogin : authVariable(entry) }];
+      return url === null ? [] : [{ name: entry.name, url: url.href, shown: authShown(entry) }];
     }),
     resources: capabilities.resources ?? defaultLimits,
   };

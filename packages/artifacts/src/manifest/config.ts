@@ -51,6 +51,8 @@ export interface UserConfig {
   /** The source named by `registry.default`. */
   readonly defaultSource?: ConfiguredSource;
   readonly sources: readonly ConfiguredSource[];
+  /** The address of a document that says who `svc` is to authorization servers (docs/mcp.md "A login"). */
+  readonly clientMetadata?: string;
   readonly warnings: readonly Diagnostic[];
 }
 
@@ -96,7 +98,13 @@ export function loadUserConfig({ home, env }: { home: string; env: Environment }
     return registrySourceOf(source, () => resolveToken(source, { env, location }));
   });
   const chosen = sources.find((source) => source.name === registry?.default);
-  return { ...(chosen === undefined ? {} : { defaultSource: chosen }), sources, warnings: document.warnings };
+  const clientMetadata = document.value.mcp?.client_metadata;
+  return {
+    ...(chosen === undefined ? {} : { defaultSource: chosen }),
+    ...(clientMetadata === undefined ? {} : { clientMetadata }),
+    sources,
+    warnings: document.warnings,
+  };
 }
 
 function checkSources(data: unknown, findings: Findings): void {
@@ -228,6 +236,16 @@ const registrySource = z.lazy(() =>
 );
 
 /** `~/.svc/config.yaml` of a user (D1 "Workspace and user configuration"). */
+/** Its address is the id of the client (draft-ietf-oauth-client-id-metadata-document). */
+const clientDocument = z
+  .string()
+  .check(
+    z.refine(
+      (text) => endpointFault(text) === undefined && /^https:\/\/[^/]+\/./.test(text),
+      'must be an https address with a path, without user, query and fragment',
+    ),
+  );
+
 const userConfig = z.lazy(() =>
   z.strictObject({
     registry: z.optional(
@@ -236,6 +254,7 @@ const userConfig = z.lazy(() =>
         sources: z._default(z.array(registrySource), []),
       }),
     ),
+    mcp: z.optional(z.strictObject({ client_metadata: z.optional(clientDocument) })),
     // Read by those whom it concerns (`loadTrustPolicy`).
     trust: z.optional(z.unknown()),
   }),

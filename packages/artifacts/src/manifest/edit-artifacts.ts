@@ -5,6 +5,7 @@ import { isMap, isScalar, isSeq, parseDocument, type Node, type Pair, type YAMLM
 
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import { isJsonObject } from '@svc/protocol/json-object.ts';
+import type { ServerAuth } from './schema.ts';
 import { parseYaml } from './yaml-source.ts';
 
 /** A new row of `artifacts`, as it is written. */
@@ -15,8 +16,8 @@ export interface ArtifactRow {
   readonly runtime?: 'driver' | 'hook' | 'skill';
   readonly range?: string;
   readonly from?: string;
-  /** The reference to the variable that an MCP server on the web is shown. */
-  readonly auth?: string;
+  /** What an MCP server on the web is shown, or what is shown for it. */
+  readonly auth?: ServerAuth;
   /** The folder of an MCP server that a project names by its command. */
   readonly source?: string;
   readonly runs?: readonly string[];
@@ -287,15 +288,21 @@ function entriesOf({ runs, ...row }: ArtifactRow): readonly (readonly [string, s
   const { name, version, runtime, range, from, auth, source } = row;
   const all = { name, version, runtime, range, from, auth, source };
   const texts = Object.entries(all).flatMap(([key, value]) =>
-    value === undefined ? [] : [[key, scalar(value)] as const],
+    value === undefined ? [] : [[key, typeof value === 'string' ? scalar(value) : flowMap(scalars(value))] as const],
   );
   return runs === undefined ? texts : [...texts, ['runs', `[${runs.map(scalar).join(', ')}]`]];
 }
 
+function scalars(map: object): readonly (readonly [string, string])[] {
+  return Object.entries(map).map(([key, value]) => [key, scalar(String(value))]);
+}
+
+function flowMap(entries: readonly (readonly [string, string])[]): string {
+  return `{ ${entries.map(([key, value]) => `${key}: ${value}`).join(', ')} }`;
+}
+
 function flowRow(row: ArtifactRow): string {
-  return `{ ${entriesOf(row)
-    .map(([key, value]) => `${key}: ${value}`)
-    .join(', ')} }`;
+  return flowMap(entriesOf(row));
 }
 
 function blockRow(row: ArtifactRow, indent: string, newline: string): string {

@@ -123,6 +123,9 @@ export const capsuleKeys: Readonly<Record<string, string>> = {
     'What an MCP server on the web is shown: ${NAME}, the variable of a bearer token; { header, value: ${NAME} }; or login, for the login of svc login.',
   'artifacts[].auth.header': 'The header that has it.',
   'artifacts[].auth.value': 'The variable that holds it, as ${NAME}.',
+  'artifacts[].auth.client_id': 'The client that gets tokens for it, for which no person logs in.',
+  'artifacts[].auth.client_secret': 'The variable that holds its secret, as ${NAME}.',
+  'artifacts[].auth.issuer': 'The authorization server that gets the secret, and no other.',
   'artifacts[].source': 'A local directory or archive to take it from instead of the registry.',
   'artifacts[].tools':
     'The tools of an MCP server that are offered, by their names, with * for any part; { <name>: <another name> } has the model know one by another. All that it lists where absent. Of a skill, what may be called while it is in use, in place of its allowed-tools; capsule narrows nothing.',

@@ -47,9 +47,20 @@ const headerName = z.string().check(
   z.refine((name) => !keptHeader.test(name), 'must be a header that svc does not set itself'),
 );
 
+/** A client for which no person logs in; its secret goes to the issuer alone. */
+const ownClient = z.strictObject({
+  client_id: z.string().check(z.regex(/^[\x20-\x7e]{1,2000}$/, 'must be the id of a client')),
+  client_secret: variableReference,
+  issuer: z
+    .string()
+    .check(
+      z.refine((text) => endpointFault(text) === undefined, { error: ({ input }) => endpointFault(String(input)) }),
+    ),
+});
+
 const serverAuth = z.union(
-  [variableReference, z.strictObject({ header: headerName, value: variableReference }), z.literal(ofLogin)],
-  'must be ${NAME}, the variable of a bearer token, { header, value: ${NAME} }, or login',
+  [variableReference, z.strictObject({ header: headerName, value: variableReference }), ownClient, z.literal(ofLogin)],
+  'must be ${NAME}, the variable of a bearer token, { header, value: ${NAME} }, { client_id, client_secret: ${NAME}, issuer }, or login',
 );
 
 /** A name or a pattern, or names that take the place of those that the server has. */

@@ -8,7 +8,14 @@ import type { ArtifactEntry } from './schema.ts';
 /** The variable that `auth` of an entry names, as `${NAME}`; null without one. */
 export function authVariable({ auth }: Pick<ArtifactEntry, 'auth'>): string | null {
   if (auth === undefined || auth === ofLogin) return null;
-  return (typeof auth === 'string' ? auth : auth.value).slice(2, -1);
+  return (typeof auth === 'string' ? auth : 'value' in auth ? auth.value : auth.client_secret).slice(2, -1);
+}
+
+/** What the server is shown, in words for reports; null where that is nothing. */
+export function authShown({ auth }: Pick<ArtifactEntry, 'auth'>): string | null {
+  const variable = authVariable({ auth });
+  if (typeof auth === 'object' && 'client_id' in auth) return `client ${auth.client_id} by ${variable}`;
+  return auth === ofLogin ? ofLogin : variable;
 }
 
 /** What the variables of entries hold, as far as they are set. */

@@ -3,16 +3,16 @@
 import { remoteServerOf } from '@svc/artifacts/manifest/artifact-place.ts';
 import { ofLogin } from '@svc/artifacts/manifest/names.ts';
 import { authSecrets } from '@svc/artifacts/manifest/server-auth.ts';
-import { authHeaders } from '@svc/artifacts/manifest/server-headers.ts';
+import { authClient, authHeaders, type OwnClient } from '@svc/artifacts/manifest/server-headers.ts';
 import { toolsFile } from '@svc/artifacts/store/inspect-content.ts';
 import type { InstalledArtifact } from '@svc/artifacts/store/installed-artifact.ts';
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import { Redactor } from '@svc/kit/diagnostics/redactor.ts';
-import type { Secret } from '@svc/kit/diagnostics/secret.ts';
 import { systemClock } from '@svc/kit/system-clock.ts';
 import { defaultDeadlineSecs } from '@svc/artifacts/grants/effective-grants.ts';
 import { parseJsonText } from '@svc/protocol/json-text.ts';
 import { pinnedTools } from '@svc/session/tools/mcp/pinned-tools.ts';
+import type { HeardSecrets } from '@svc/session/tools/mcp/login/told-secrets.ts';
 import { remoteServer } from '@svc/session/tools/mcp/remote-server.ts';
 import type { ServerTokens } from '@svc/session/tools/mcp/server-requests.ts';
 import type { Tool } from '@svc/session/tools/tool.ts';
@@ -33,7 +33,13 @@ export async function remoteTools(artifact: InstalledArtifact, url: URL, parts: 
   // A server that repeats what it was shown does not make it known to the model.
   const shown = new Redactor();
   for (const secret of authSecrets([entry], env)) shown.register(secret);
-  const tokens = entry.auth === ofLogin ? { tokens: await loginOf(url, launch, shown) } : {};
+  const client = authClient(entry, env);
+  const tokens =
+    entry.auth === ofLogin
+      ? { tokens: await loginOf(url, launch, shown) }
+      : client !== null
+        ? { tokens: await clientOf(url, { client, launch, shown }) }
+        : {};
   await shown.learnSpellings();
   const servers = await parts.servers();
   return await servers.tools(artifact, {
@@ -64,15 +70,34 @@ async function loginOf(
   const place = loginPlace(href, places.userHome, process.getuid?.());
   const now = (): number => systemClock.now();
   const login = usableLogin(place, href, { folder: source.manifestDirectory, nowMs: now() });
-  const onSecret = (secret: Secret): void => {
-    for (const each of [redactor, shown]) each.register(secret);
-  };
-  const onEnded = (secret: Secret): void => {
-    for (const each of [redactor, shown]) each.forget(secret);
-  };
-  const tokens = new LoginTokens({ place, login, proxyFor: network.proxyFor, now, onSecret, onEnded });
+  const tokens = new LoginTokens({ place, login, proxyFor: network.proxyFor, now, ...heardBy(redactor, shown) });
   await redactor.learnSpellings();
   return tokens;
+}
+
+interface OwnClientUse {
+  readonly client: OwnClient;
+  readonly launch: PreparedLaunch;
+  readonly shown: Redactor;
+}
+
+/** Asks nobody before the first call. */
+async function clientOf(server: URL, { client, launch, shown }: OwnClientUse): Promise<ServerTokens> {
+  const { ClientTokens } = await import('@svc/session/tools/mcp/login/client-tokens.ts');
+  const { network, redactor } = launch;
+  const now = (): number => systemClock.now();
+  return new ClientTokens({ server, ...client, proxyFor: network.proxyFor, now, ...heardBy(redactor, shown) });
+}
+
+function heardBy(...redactors: readonly Redactor[]): HeardSecrets {
+  return {
+    onSecret: (secret) => {
+      for (const each of redactors) each.register(secret);
+    },
+    onEnded: (secret) => {
+      for (const each of redactors) each.forget(secret);
+    },
+  };
 }
 
 function notNamed(name: string, url: URL): Diagnostic {

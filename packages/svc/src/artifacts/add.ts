@@ -40,6 +40,7 @@ interface AddOptions extends ChangeOptions {
   readonly exact?: boolean;
   readonly artifactManifest?: string;
   readonly authEnv?: string;
+  readonly clientId?: string;
 }
 
 const serverPrefix = 'mcp:';
@@ -70,6 +71,10 @@ export function addCommand(context: CommandContext): Command {
     .option('--exact', 'write no range: svc update leaves the version as it is')
     .option('--artifact-manifest <svc.yaml>', 'the svc.yaml to pack with a bare component from an OCI registry')
     .option('--auth-env <name>', 'the variable with the bearer token that an MCP server on the web wants')
+    .option(
+      '--client-id <id>',
+      'the client whose secret that variable has, where the server wants one, and nobody logs in',
+    )
     .option('--allow-yanked', 'take a version that was yanked')
     .option('--accept-signer', 'record who signs an artifact now in place of the one in svc.lock')
     .option('--accept-tools', 'record the list of a skill that lets more through than the one in svc.lock')
@@ -80,8 +85,11 @@ export function addCommand(context: CommandContext): Command {
         command.error('error: --artifact-manifest is for a component that oci://… names');
       }
       const wish = parseWish(what, options);
-      if (options.authEnv !== undefined && wish.kind !== 'remote') {
-        command.error('error: --auth-env is for an MCP server that mcp+https://… names');
+      if ((options.authEnv ?? options.clientId) !== undefined && wish.kind !== 'remote') {
+        command.error('error: --auth-env and --client-id are for an MCP server that mcp+https://… names');
+      }
+      if (options.clientId !== undefined && options.authEnv === undefined) {
+        command.error('error: --client-id needs --auth-env, the variable that has its secret');
       }
       await interruptible(context, async (signal) => {
         const opened = openForChange(context, options, signal);
@@ -90,7 +98,8 @@ export function addCommand(context: CommandContext): Command {
         if (wish.kind === 'server') return await (await import('./add-server.ts')).addServer(wish.command, opened);
         if (wish.kind === 'remote') {
           const { addRemote } = await import('./remote-change.ts');
-          return await addRemote(wish.from, options.authEnv ?? null, opened);
+          const { authEnv = null, clientId = null } = options;
+          return await addRemote(wish.from, { authEnv, clientId }, opened);
         }
         await carryOut(await planOf(wish, options, opened), opened);
       });

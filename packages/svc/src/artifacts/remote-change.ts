@@ -2,11 +2,12 @@
 
 import { ofLogin, runtimeTools } from '@svc/artifacts/manifest/names.ts';
 import { remoteServerOf } from '@svc/artifacts/manifest/artifact-place.ts';
-import type { ArtifactEntry } from '@svc/artifacts/manifest/schema.ts';
+import type { ArtifactEntry, ServerAuth } from '@svc/artifacts/manifest/schema.ts';
 import { toolsFile } from '@svc/artifacts/store/inspect-content.ts';
 import { locate } from '@svc/artifacts/store/locate.ts';
 import { inspectStored } from '@svc/artifacts/store/open-stored.ts';
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
+import { proxyFor } from '@svc/kit/net/proxy.ts';
 import { shortened } from '@svc/kit/diagnostics/printable.ts';
 import { parseJson } from '@svc/protocol/json-object.ts';
 import { canonicalJson, type PinnedTool, pinChange, pinnedTools } from '@svc/session/tools/mcp/pinned-tools.ts';
@@ -21,9 +22,15 @@ import { carryOut } from './project-change.ts';
 const perToken = 4;
 const maxLine = 100;
 
+interface NamedAuth {
+  /** The variable with a bearer token, or with the secret of the client. */
+  readonly authEnv: string | null;
+  readonly clientId: string | null;
+}
+
 /** `svc add mcp+https://…`. The capsule may use a login that the user has at the server. */
-export async function addRemote(from: string, authEnv: string | null, opened: OpenedProject): Promise<void> {
-  const change = await planAdd(from, authEnv, opened);
+export async function addRemote(from: string, named: NamedAuth, opened: OpenedProject): Promise<void> {
+  const change = await planAdd(from, named, opened);
   await carryOut([change], opened);
   const { choice, options, request } = opened;
   const url = remoteServerOf(from);
@@ -32,8 +39,9 @@ export async function addRemote(from: string, authEnv: string | null, opened: Op
 }
 
 /** Asks the server, and shows what it lists. `E-ART-008` for one that the manifest lists already. */
-async function planAdd(from: string, authEnv: string | null, opened: OpenedProject): Promise<PlannedChange> {
+async function planAdd(from: string, named: NamedAuth, opened: OpenedProject): Promise<PlannedChange> {
   const { listed, loaded } = opened;
+  const { authEnv } = named;
   const present = listed.find((entry) => entry.from === from);
   if (present !== undefined) {
     throw new Diagnostic('E-ART-008', `the manifest lists that server already, as ${present.name}`, {
@@ -49,8 +57,7 @@ async function planAdd(from: string, authEnv: string | null, opened: OpenedProje
   const taken = new Set([...listed.map((entry) => entry.name), ...commands, ...runtimeTools]);
   const url = remoteServerOf(from);
   const name = nameOfHost(url?.hostname ?? '', taken);
-  const isLoggedIn = authEnv === null && url !== null && hasLogin(url.href, opened.choice.home);
-  const auth = authEnv === null ? (isLoggedIn ? ofLogin : undefined) : `\${${authEnv}}`;
+  const auth = url === null ? undefined : await authOf(url, named, opened);
   const asked = await askServer(from, { ...askingOf(opened), name, auth, isNamedHere: true }, opened.choice);
   showTools(asked, opened);
   const { version } = asked;
@@ -89,6 +96,19 @@ interface Planned extends Pick<ArtifactEntry, 'name' | 'auth'> {
   readonly before: string | null;
   readonly asked: AskedServer;
   readonly edit: PlannedChange['expectedEdit'];
+}
+
+async function authOf(
+  url: URL,
+  { authEnv, clientId }: NamedAuth,
+  { choice: { home, env, signal } }: OpenedProject,
+): Promise<ServerAuth | undefined> {
+  if (authEnv === null) return hasLogin(url.href, home) ? ofLogin : undefined;
+  const variable = `\${${authEnv}}`;
+  if (clientId === null) return variable;
+  const { findOffer } = await import('@svc/session/tools/mcp/login/login-offer.ts');
+  const { issuer } = await findOffer(url, { proxyFor: (asked) => proxyFor(asked, env), signal });
+  return { client_id: clientId, client_secret: variable, issuer };
 }
 
 /** What the server was just asked is what comes: it is not asked again. */

@@ -1,5 +1,6 @@
 /** Finds the login of this user at an MCP server on the web, for commands that ask it. */
 
+import type { OwnClient } from '@svc/artifacts/manifest/server-headers.ts';
 import type { Environment } from '@svc/kit/environment.ts';
 import { proxyFor } from '@svc/kit/net/proxy.ts';
 import { systemClock } from '@svc/kit/system-clock.ts';
@@ -13,6 +14,7 @@ import {
   writeLogin,
 } from '@svc/session/tools/mcp/login/kept-login.ts';
 import { LoginTokens } from '@svc/session/tools/mcp/login/login-tokens.ts';
+import type { ServerTokens } from '@svc/session/tools/mcp/server-requests.ts';
 import { withGuard } from '@svc/kit/files/file-guard.ts';
 
 export function ownLoginPlace(server: string, home: string): LoginPlace {
@@ -37,10 +39,18 @@ export function loginTokens({ href }: URL, { home, folder, env }: AskingFolder):
   const place = ownLoginPlace(href, home);
   const now = (): number => systemClock.now();
   const login = usableLogin(place, href, { folder, nowMs: now() });
-  const nobody = (): void => {};
-  const told = { onSecret: nobody, onEnded: nobody };
-  return new LoginTokens({ place, login, proxyFor: (url) => proxyFor(url, env), now, ...told });
+  return new LoginTokens({ place, login, proxyFor: (url) => proxyFor(url, env), now, ...unheard });
 }
+
+/** The tokens of a client for which no person logs in. */
+export async function clientTokens(server: URL, client: OwnClient, env: Environment): Promise<ServerTokens> {
+  const { ClientTokens } = await import('@svc/session/tools/mcp/login/client-tokens.ts');
+  const now = (): number => systemClock.now();
+  return new ClientTokens({ server, ...client, proxyFor: (url) => proxyFor(url, env), now, ...unheard });
+}
+
+/** A command records nothing. */
+const unheard = { onSecret: (): void => {}, onEnded: (): void => {} };
 
 /** Lets the manifest of a folder use a login, as a person who names the server there wants. False without a login that holds. */
 export async function useLogin(

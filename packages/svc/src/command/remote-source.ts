@@ -3,7 +3,7 @@
 import { remoteServerOf } from '@svc/artifacts/manifest/artifact-place.ts';
 import { loadEnvironment } from '@svc/artifacts/manifest/env-file.ts';
 import { ofLogin } from '@svc/artifacts/manifest/names.ts';
-import { authHeaders } from '@svc/artifacts/manifest/server-headers.ts';
+import { authClient, authHeaders } from '@svc/artifacts/manifest/server-headers.ts';
 import { hashOfArchive, packArchive, type PackedFile } from '@svc/artifacts/store/archive-writer.ts';
 import { type ArtifactRef, spell } from '@svc/artifacts/store/artifact-ref.ts';
 import { toolsFile } from '@svc/artifacts/store/inspect-content.ts';
@@ -16,7 +16,7 @@ import { proxyFor } from '@svc/kit/net/proxy.ts';
 import { version } from '@svc/kit/version.ts';
 import { canonicalJson, type PinnedTool, pinnedTools, pinOf } from '@svc/session/tools/mcp/pinned-tools.ts';
 import { listedAt } from '@svc/session/tools/mcp/remote-server.ts';
-import { loginTokens } from './own-login.ts';
+import { clientTokens, loginTokens } from './own-login.ts';
 
 const askMs = 60_000;
 
@@ -43,6 +43,7 @@ export async function askServer(
   const url = remoteServerOf(from);
   if (url === null) throw new Error('the place of an artifact was not checked');
   const env = loadEnvironment({ directory: manifestDir, process, useFile: true });
+  const client = authClient({ name, auth }, env);
   const server = {
     url,
     allow: networkAllow,
@@ -51,6 +52,7 @@ export async function askServer(
     ...(auth === ofLogin
       ? { tokens: loginTokens(url, { home, folder: isNamedHere ? null : manifestDir, env: process }) }
       : {}),
+    ...(client === null ? {} : { tokens: await clientTokens(url, client, process) }),
   };
   const answer = await listedAt(server, { version, timeoutMs: askMs, signal });
   if (signal.aborted) throw new Diagnostic('E-IO-003', 'the command was interrupted');

@@ -129,15 +129,13 @@ function proxied({ proxied: places = [] }: ScopeObject): readonly Field[] {
 /** Fields for MCP servers on the web. */
 function remoteServers({ mcp_servers: servers = [] }: ScopeObject): readonly Field[] {
   if (servers.length === 0) return [];
-  return [
-    [
-      'mcp servers',
-      servers.map(
-        ({ artifact, url, auth }) =>
-          `${artifact} ${url} (${auth === null ? 'shown nothing' : auth === ofLogin ? 'login of this user' : `shown ${auth}`})`,
-      ),
-    ],
-  ];
+  return [['mcp servers', servers.map(({ artifact, url, auth }) => `${artifact} ${url} (${shownTo(auth)})`)]];
+}
+
+function shownTo(auth: string | null): string {
+  if (auth === null) return 'shown nothing';
+  if (auth === ofLogin) return 'login of this user';
+  return auth.startsWith('client ') ? auth : `shown ${auth}`;
 }
 
 /** Fields for entries of artifacts that set variables. */

@@ -5,12 +5,14 @@ import { createInterface } from 'node:readline';
 import { setTimeout as after } from 'node:timers/promises';
 import { Command, InvalidArgumentError } from 'commander';
 
+import { loadUserConfig } from '@svc/artifacts/manifest/config.ts';
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import { proxyFor } from '@svc/kit/net/proxy.ts';
 import { systemClock } from '@svc/kit/system-clock.ts';
 import { withGuard } from '@svc/kit/files/file-guard.ts';
 import { makeDirectory } from '@svc/kit/files/make-directories.ts';
 import { type KeptLogin, readLogin, userOf, writeLogin } from '@svc/session/tools/mcp/login/kept-login.ts';
+import type { LoginOffer } from '@svc/session/tools/mcp/login/login-offer.ts';
 import type { CommandContext } from '@svc/terminal/screen/command-context.ts';
 import { render } from '@svc/terminal/screen/render-failure.ts';
 import { exactLine, jsonLine, say } from '@svc/terminal/screen/shown.ts';
@@ -18,7 +20,7 @@ import { ownLoginPlace, useLogin } from '../../command/own-login.ts';
 import { interruptible } from '../../command/stop-signals.ts';
 import { openBrowser } from '../../look-back/open-browser.ts';
 import { namedServer } from './named-server.ts';
-import { type Asking, clientFor, findOffer, type LoginOffer, takeLogin } from './oauth-flow.ts';
+import { clientFor, findCodeOffer, takeLogin } from './oauth-flow.ts';
 import { RedirectDoor } from './redirect-door.ts';
 
 interface LoginOptions {
@@ -71,14 +73,15 @@ async function loggedIn(server: URL, { folder, options, context, signal }: Wante
   const place = ownLoginPlace(server.href, context.home);
   const before = readLogin(place);
   const asking = { proxyFor: (url: URL) => proxyFor(url, context.env), signal };
-  const offer = await findOffer(server, asking);
+  const offer = await findCodeOffer(server, asking);
   const door = await RedirectDoor.open(options.port ?? 0);
   try {
     const scope = options.scope ?? offer.scope;
     // A client that a person named is named once.
     const isSame = before?.issuer === offer.metadata.issuer && before.client.is_given;
     const given = options.clientId ?? (isSame ? before.client.client_id : null);
-    const client = await clientFor(offer, { redirect: door.url, scope, given }, asking);
+    const { clientMetadata: document = null } = loadUserConfig(context);
+    const client = await clientFor(offer, { redirect: door.url, scope, given, document }, asking);
     const { client_id: id } = client;
     const { startAuthorization } = await import('@modelcontextprotocol/client');
     const { authorizationUrl, codeVerifier: verifier } = await startAuthorization(offer.metadata.issuer, {
@@ -90,7 +93,7 @@ async function loggedIn(server: URL, { folder, options, context, signal }: Wante
       resource: offer.resource,
     });
     showOffer(offer, { scope, url: authorizationUrl, context });
-    const back = await comeBack(door, authorizationUrl, { context, asking });
+    const back = await comeBack(door, authorizationUrl, { context, signal });
     const now = systemClock.now();
     const taken = await takeLogin(offer, { client, redirect: door.url, verifier }, { given: back, nowMs: now, asking });
     return await keep(taken, folder, context);
@@ -134,7 +137,7 @@ function showOffer(
 async function comeBack(
   door: RedirectDoor,
   url: URL,
-  { context, asking: { signal } }: { readonly context: CommandContext; readonly asking: Asking },
+  { context, signal }: Pick<Wanted, 'context' | 'signal'>,
 ): Promise<URLSearchParams> {
   const over = new AbortController();
   const leave = (): void => over.abort();

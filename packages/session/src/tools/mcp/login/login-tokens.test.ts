@@ -191,6 +191,17 @@ describe('the tokens of a login', () => {
     expect(readLogin(known.place)).toEqual(kept);
   });
 
+  it('change for a client whose secret has characters of its own', async () => {
+    const known = await started();
+    const kept = readLogin(known.place);
+    if (kept === null) throw new Error('a login is kept');
+    const client = { client_id: 'a:b', client_secret: 'c+d %', is_given: true };
+    const endpoints = { ...kept.endpoints, methods: ['client_secret_basic'] };
+    await writeLogin(known.place, { ...kept, client, endpoints });
+    await known.tokens().renew('old');
+    expect(known.issuer.tokenRequests).toMatchObject([{ client_id: 'a:b', client_secret: 'c+d %' }]);
+  });
+
   it('fail by the name of what is missing in an answer', async () => {
     const known = await started();
     known.issuer.rules.instead = (_request, response, path) => {

@@ -3,24 +3,20 @@
 import { checkerWords } from '@svc/kit/diagnostics/checker-words.ts';
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import { printable, shortened } from '@svc/kit/diagnostics/printable.ts';
-import { Secret } from '@svc/kit/diagnostics/secret.ts';
 import { shellWord } from '@svc/kit/diagnostics/shell-word.ts';
 import { withGuard } from '@svc/kit/files/file-guard.ts';
 import type { ProxyFor } from '@svc/kit/net/proxy.ts';
 import { NoToken, type ServerTokens } from '../server-requests.ts';
 import { type KeptLogin, type LoginPlace, readLogin, writeLogin } from './kept-login.ts';
-import { clientOf, ended, keptTokens, ledByServer, metadataOf } from './token-answer.ts';
+import { type HeardSecrets, ToldSecrets } from './told-secrets.ts';
+import { clientOf, clientShown, ended, keptTokens, ledByServer, metadataOf } from './token-answer.ts';
 
-export interface LoginTokensSettings {
+export interface LoginTokensSettings extends HeardSecrets {
   readonly place: LoginPlace;
   readonly login: KeptLogin;
   readonly proxyFor: ProxyFor | null;
   /** The time of the machine, in ms. */
   readonly now: () => number;
-  /** Called with each secret before it is used, so that no record holds it. */
-  readonly onSecret: (secret: Secret) => void;
-  /** Called with one of them that was replaced long ago, and opens nothing any more. */
-  readonly onEnded: (secret: Secret) => void;
 }
 
 /** The login is read again, under its guard, before it is renewed: another process may have done it. */
@@ -28,12 +24,12 @@ export class LoginTokens implements ServerTokens {
   readonly #settings: LoginTokensSettings;
   #login: KeptLogin;
   #renewing: Promise<void> | null = null;
-  /** The secrets of which records are kept free, the oldest first. */
-  readonly #told = new Set<string>();
+  readonly #told: ToldSecrets;
 
   constructor(settings: LoginTokensSettings) {
     this.#settings = settings;
     this.#login = settings.login;
+    this.#told = new ToldSecrets(settings);
     this.#tell();
   }
 
@@ -79,15 +75,16 @@ export class LoginTokens implements ServerTokens {
       await writeLogin(place, ended(kept));
       throw this.#over('its token has expired, and cannot be renewed');
     }
-    const [{ OAuthError, refreshAuthorization }, { loginFetch }] = await Promise.all([
+    const [sdk, { loginFetch }] = await Promise.all([
       import('@modelcontextprotocol/client'),
       import('./login-fetch.ts'),
     ]);
     const fetchFn = loginFetch({ ledBy: ledByServer(new URL(kept.server), kept.address), proxyFor });
     try {
-      const given = await refreshAuthorization(kept.issuer, {
+      const given = await sdk.refreshAuthorization(kept.issuer, {
         metadata: metadataOf(kept),
         clientInformation: clientOf(kept),
+        addClientAuthentication: clientShown(sdk, clientOf(kept)),
         refreshToken,
         resource: kept.resource,
         fetchFn,
@@ -99,7 +96,7 @@ export class LoginTokens implements ServerTokens {
       if (error instanceof Diagnostic) throw error;
       if (!(error instanceof Error)) throw error;
       const said = printable(shortened(checkerWords(error.message) ?? error.message, maxShown));
-      if (error instanceof OAuthError && ending.has(error.code)) {
+      if (error instanceof sdk.OAuthError && ending.has(error.code)) {
         await writeLogin(place, ended(kept));
         throw this.#over(`${new URL(kept.issuer).host} refuses to renew it (${printable(error.code)}: ${said})`);
       }
@@ -109,20 +106,7 @@ export class LoginTokens implements ServerTokens {
 
   #tell(): void {
     const { access_token: access, refresh_token: refresh } = this.#login.tokens;
-    const { client_secret: secret } = this.#login.client;
-    const now = [access, refresh, secret].filter((each) => each !== null);
-    const { onSecret, onEnded } = this.#settings;
-    for (const each of now) {
-      if (!this.#told.has(each)) onSecret(new Secret(each));
-      // Behind all others again.
-      this.#told.delete(each);
-      this.#told.add(each);
-    }
-    for (const each of this.#told) {
-      if (this.#told.size <= mostTold) break;
-      this.#told.delete(each);
-      onEnded(new Secret(each));
-    }
+    this.#told.tell([access, refresh, this.#login.client.client_secret]);
   }
 
   #over(why: string): Error {
@@ -133,7 +117,5 @@ export class LoginTokens implements ServerTokens {
 }
 
 const maxShown = 300;
-/** A capsule may stay up for months, and each secret costs memory, and time with every text. */
-const mostTold = 50;
 /** Errors after which no request with the same refresh token will do (RFC 6749 §5.2). */
 const ending: ReadonlySet<string> = new Set(['invalid_grant', 'invalid_client', 'unauthorized_client']);

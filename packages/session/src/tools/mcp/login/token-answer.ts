@@ -1,6 +1,12 @@
 /** Turns answers of an authorization server into what a login keeps, and a login into what the library of the protocol takes. */
 
-import type { AuthorizationServerMetadata, OAuthClientInformation, OAuthTokens } from '@modelcontextprotocol/client';
+import type * as Sdk from '@modelcontextprotocol/client';
+import type {
+  AddClientAuthentication,
+  AuthorizationServerMetadata,
+  OAuthClientInformation,
+  OAuthTokens,
+} from '@modelcontextprotocol/client';
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import { printable } from '@svc/kit/diagnostics/printable.ts';
 import type { RedirectSource } from '@svc/kit/net/redirect-rule.ts';
@@ -52,6 +58,28 @@ export function clientOf({
   client: { client_id: id, client_secret: secret },
 }: Pick<KeptLogin, 'client'>): OAuthClientInformation {
   return { client_id: id, ...(secret == null ? {} : { client_secret: secret }) };
+}
+
+/** Shows the token endpoint who asks. The library does not encode id and secret in the header, as RFC 6749 §2.3.1 has it. */
+export function clientShown(
+  { selectClientAuthMethod }: Pick<typeof Sdk, 'selectClientAuthMethod'>,
+  client: OAuthClientInformation,
+): AddClientAuthentication {
+  return (headers, params, _url, metadata) => {
+    const { client_id: id, client_secret: secret = '' } = client;
+    const method = selectClientAuthMethod(client, metadata?.token_endpoint_auth_methods_supported ?? []);
+    if (method === 'client_secret_basic') {
+      const pair = `${formEncoded(id)}:${formEncoded(secret)}`;
+      headers.set('authorization', `Basic ${Buffer.from(pair).toString('base64')}`);
+      return;
+    }
+    params.set('client_id', id);
+    if (method === 'client_secret_post') params.set('client_secret', secret);
+  };
+}
+
+function formEncoded(text: string): string {
+  return new URLSearchParams([['', text]]).toString().slice(1);
 }
 
 /** A server names the places where its logins are given: no further inside than it is itself. */
