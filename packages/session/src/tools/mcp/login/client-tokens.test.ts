@@ -56,29 +56,26 @@ function serverOf({ remote }: Known, tokens: ClientTokens): ToolServer {
 const { signal } = new AbortController();
 
 describe('the tokens of a client for which no person logs in', () => {
-  it.each(['client_secret_basic', 'client_secret_post'])(
-    'come once for 20 calls at once, by %s',
-    async (method) => {
-      const known = await started();
-      known.issuer.rules.metadata = { token_endpoint_auth_methods_supported: [method] };
-      const server = serverOf(known, known.tokens());
-      const calls = async (): Promise<unknown> =>
-        await Promise.all(
-          Array.from(
-            { length: 20 },
-            async (_, at) => await server.call({ tool: 'echo', args: { text: `${at}` }, signal }),
-          ),
-        );
-      const all = Array.from({ length: 20 }, (_, at) => passed(`${at}`));
-      expect(await calls()).toEqual(all);
-      expect(known.issuer.tokenRequests).toMatchObject([
-        { grant_type: 'client_credentials', scope: 'tools', resource: known.remote.url },
-      ]);
-      known.issuer.expire();
-      expect(await calls()).toEqual(all);
-      expect(known.issuer.tokenRequests).toHaveLength(2);
-    },
-  );
+  it.each(['client_secret_basic', 'client_secret_post'])('come once for 20 calls at once, by %s', async (method) => {
+    const known = await started();
+    known.issuer.rules.metadata = { token_endpoint_auth_methods_supported: [method] };
+    const server = serverOf(known, known.tokens());
+    const calls = async (): Promise<unknown> =>
+      await Promise.all(
+        Array.from(
+          { length: 20 },
+          async (_, at) => await server.call({ tool: 'echo', args: { text: `${at}` }, signal }),
+        ),
+      );
+    const all = Array.from({ length: 20 }, (_, at) => passed(`${at}`));
+    expect(await calls()).toEqual(all);
+    expect(known.issuer.tokenRequests).toMatchObject([
+      { grant_type: 'client_credentials', scope: 'tools', resource: known.remote.url },
+    ]);
+    known.issuer.expire();
+    expect(await calls()).toEqual(all);
+    expect(known.issuer.tokenRequests).toHaveLength(2);
+  });
 
   it('change half a minute before they end, and count as secrets before they are shown', async () => {
     const known = await started();
