@@ -68,7 +68,7 @@ const known: Readonly<Record<string, Readonly<Partial<Record<Reader, Way>>>>> = 
   'kit/system-clock.ts': { clock: 'ids and times', chance: 'ids and times', timer: 'recorder' },
   'sandbox/child-group.ts': { timer: 'effect' },
   'sandbox/contained-launcher.ts': { timer: 'effect', race: 'effect' },
-  'sandbox/egress/open-upstream.ts': { timer: 'effect' },
+  'sandbox/egress/open-upstream.ts': { timer: 'effect', race: 'effect' },
   'sandbox/egress/egress-proxy.ts': { timer: 'effect' },
   'sandbox/egress/bound-request.ts': { timer: 'effect' },
   'sandbox/egress/bound-tls.ts': { timer: 'effect' },

@@ -56,8 +56,8 @@ export interface ComponentGrants {
   readonly onExchange?: (sign: ExchangeSign) => void;
   /** Called for each request that went out, once it is over: how many bytes its body and that of its answer had, as far as they went. */
   readonly onTraffic?: (exchange: { readonly url: URL; readonly bytesIn: number; readonly bytesOut: number }) => void;
-  /** Called for each request that did not go out since it is not granted; `rule` is the manifest key that refuses it, that of its destination when absent. */
-  readonly onRefused?: (url: URL, rule?: string) => void;
+  /** Called for each request that did not go out since it is not granted; `rule` is the manifest key that refuses it, that of its destination when absent. `isMetadata`: its name has led to an address at which clouds give keys away. */
+  readonly onRefused?: (url: URL, rule?: string, isMetadata?: boolean) => void;
   readonly maxMemoryBytes: number;
   /** True has `wasi:filesystem/types#change` of each call judge what is about to be changed below the preopens: a rejection refuses it. */
   readonly asksChanges?: boolean;

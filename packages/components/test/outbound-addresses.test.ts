@@ -31,10 +31,13 @@ interface Setting {
 
 let server: CountingServer;
 let asked: string[];
+/** Each host that was refused, and whether it led to where clouds give keys away. */
+let refused: unknown[];
 const closing: { close(): void }[] = [];
 
 beforeEach(async () => {
   asked = [];
+  refused = [];
   server = await CountingServer.open();
   closing.push(server);
 });
@@ -47,6 +50,7 @@ function open({ allow, endpointOrigin, names = {}, resolver, resolveMs }: Settin
   const list = allow.map(destination);
   const grants: HttpGrants = {
     mayReach: (url) => mayReach(list, url) || url.origin === endpointOrigin,
+    onRefused: (url, _rule, isMetadata) => void refused.push([url.hostname, isMetadata]),
     ...(endpointOrigin === undefined ? {} : { endpointOrigin }),
   };
   const zone: HostResolver = {
@@ -122,6 +126,17 @@ describe('a permitted name', () => {
     const http = open({ allow: ['a.test', 'b.test', '127.0.0.1', '127.0.0.2', '127.0.0.3'], names });
     expect(await get(http, `http://a.test:${port}`)).toBe(200);
     expect(await get(http, `http://b.test:${port}`)).toEqual({ tag: 'connection-refused' });
+  });
+
+  it('stands apart in what is reported where it leads to an address at which clouds give keys away', async () => {
+    const names = { 'a.test': [['169.254.169.254']], 'b.test': [['127.0.0.1']], 'c.test': [['::ffff:a9fe:a9fe']] };
+    const http = open({ allow: ['a.test', 'b.test', 'c.test'], names });
+    for (const name of Object.keys(names)) expect(await get(http, `http://${name}`)).toEqual(prohibited);
+    expect(refused).toEqual([
+      ['a.test', true],
+      ['b.test', false],
+      ['c.test', true],
+    ]);
   });
 
   it('can be reached over IPv6', async (context) => {

@@ -99,19 +99,24 @@ const proxyNames = ['HTTP_PROXY', 'HTTPS_PROXY', 'ALL_PROXY'];
  * out of a sealed network"). Where it does not, names are looked up over TCP, since no class lets datagrams through.
  */
 export function networkVariables(
-  { networkAllow, bound }: Pick<ProcessGrants, 'networkAllow' | 'bound'>,
+  { bound, ...grants }: Pick<ProcessGrants, 'networkAllow' | 'asksHosts' | 'bound'>,
   enforcement: Enforcement['class'],
 ): Readonly<Record<string, string>> {
-  if (networkAllow.length === 0) return {};
+  if (!reachesHosts(grants)) return {};
   if (enforcement !== 'sealed') return { RES_OPTIONS: 'use-vc' };
   const proxy = `http://127.0.0.1:${egressPortOf({ bound })}`;
   const names = proxyNames.flatMap((name) => [name, name.toLowerCase()]);
   return { ...Object.fromEntries(names.map((name) => [name, proxy])), ...bound?.variables };
 }
 
-/** Whether a process connects to anything: a host of its grants, or the runtime. */
-export function connects({ networkAllow, servicePort }: Pick<ProcessGrants, 'networkAllow' | 'servicePort'>): boolean {
-  return networkAllow.length > 0 || servicePort !== undefined;
+/** Whether a process has a way to hosts: to those of its grants, or to those that it asks for. */
+export function reachesHosts({ networkAllow, asksHosts }: Pick<ProcessGrants, 'networkAllow' | 'asksHosts'>): boolean {
+  return networkAllow.length > 0 || asksHosts === true;
+}
+
+/** Whether a process connects to anything: a host, or the runtime. */
+export function connects(grants: Pick<ProcessGrants, 'networkAllow' | 'asksHosts' | 'servicePort'>): boolean {
+  return reachesHosts(grants) || grants.servicePort !== undefined;
 }
 
 /** Where contained programs find the egress proxy, inside their own network namespace. */

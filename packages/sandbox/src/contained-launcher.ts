@@ -169,7 +169,7 @@ async function startAsChild(
   if (started.kind === 'refused') return started;
   const { child } = started;
   const watched = watch?.watch(started.process) ?? started.process;
-  const launched = door === null ? watched : withEgress(watched, child, door);
+  const launched = door === null ? watched : withEgress(watched, { child, door, mayReach: request.mayReach });
   const status = child.stdio[statusAt];
   if (!(status instanceof Readable)) throw new Error('a started helper lacks its status');
   return await settle(readLaunchStatus(status), launched, template, startMs);
@@ -180,13 +180,19 @@ function searchVariable({ searchFirst }: LaunchTemplate, { env }: LaunchRequest)
   return { PATH: [searchFirst, ...(env.PATH === undefined ? [] : [env.PATH])].join(delimiter) };
 }
 
+interface ServedEgress {
+  readonly child: ChildProcess;
+  readonly door: ServesEgress;
+  readonly mayReach: LaunchRequest['mayReach'] | undefined;
+}
+
 /** The socket listens in the process's own network; its connections are ours to serve until the process ends. */
-function withEgress(launched: LaunchedProcess, child: ChildProcess, door: ServesEgress): LaunchedProcess {
+function withEgress(launched: LaunchedProcess, { child, door, mayReach }: ServedEgress): LaunchedProcess {
   const refused = new RefusedHosts();
   child.once('message', (_message, handle) => {
     const listening = handle as Server;
     child.once('close', () => listening.close());
-    door.serve(listening, (decision) => refused.add(decision));
+    door.serve(listening, (decision) => refused.add(decision), mayReach);
   });
   return { ...launched, takeRefusedHosts: () => refused.take() };
 }

@@ -2,6 +2,8 @@
 
 import type { Readable, Writable } from 'node:stream';
 
+import type { NetworkDestination } from '@svc/kit/net/network-destination.ts';
+
 export interface LaunchRequest {
   /** A bare command name, looked up on `PATH` of `env`, or an absolute path. */
   readonly command: string;
@@ -12,9 +14,17 @@ export interface LaunchRequest {
   readonly stdin: 'null' | 'pipe' | 'inherit';
   /** The process uses this one's own outputs, so its streams stay empty; pipes when absent. */
   readonly output?: 'inherit';
+  /** Judges a host that the launcher does not grant; absent where nobody is asked. A launcher whose grants lack `asksHosts` asks nobody. */
+  readonly mayReach?: MayReach;
   /** Absent where it has all that the launcher grants. */
   readonly narrowed?: NarrowedLaunch | null;
 }
+
+/**
+ * Resolves to whether a connection may be made, the address of the host being judged as any other. `held` is aborted once nobody waits for that any
+ * more. Never rejects.
+ */
+export type MayReach = (to: NetworkDestination, held: AbortSignal) => Promise<boolean>;
 
 /** What one launch does not get of what its launcher grants. */
 export interface NarrowedLaunch {

@@ -2,13 +2,16 @@
 
 import { isLoopbackHost } from '@svc/kit/http/hygiene.ts';
 import type { ContainmentClass } from '@svc/protocol/containment-class.ts';
-import { containedHome, containedTemporary, egressPortOf } from './contained-environment.ts';
+import { containedHome, containedTemporary, egressPortOf, reachesHosts } from './contained-environment.ts';
 import type { ProcessGrants } from './launch/process-grants.ts';
 
 /** Programs that start a Java virtual machine. */
 const java = new Set(['java', 'javac', 'jar', 'javadoc', 'jshell', 'mvn', 'gradle', 'ant', 'kotlinc', 'scala', 'sbt']);
 
-type ToolchainGrants = Pick<ProcessGrants, 'commands' | 'workdirExec' | 'limits' | 'networkAllow' | 'bound'>;
+type ToolchainGrants = Pick<
+  ProcessGrants,
+  'commands' | 'workdirExec' | 'limits' | 'networkAllow' | 'asksHosts' | 'bound'
+>;
 
 /**
  * A Java virtual machine counts the memory of the host, and no limit of the process, unless a control group says less; it takes the home that the
@@ -40,8 +43,9 @@ function homeOption(workdir: string): readonly string[] {
  * The options by which Java finds the proxy of a sealed process. Java goes straight to loopback, where a program may have servers of its own, unless an
  * empty list makes no exception.
  */
-function proxyOptions({ networkAllow, bound }: ToolchainGrants, achieved: ContainmentClass): readonly string[] {
-  if (achieved !== 'sealed' || networkAllow.length === 0) return [];
+function proxyOptions(grants: ToolchainGrants, achieved: ContainmentClass): readonly string[] {
+  if (achieved !== 'sealed' || !reachesHosts(grants)) return [];
+  const { networkAllow, bound } = grants;
   return [
     ...['http', 'https'].flatMap((each) => [
       `-D${each}.proxyHost=127.0.0.1`,

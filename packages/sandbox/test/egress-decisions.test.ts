@@ -4,6 +4,7 @@ import { once } from 'node:events';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 
 import { exchange, parseResponse } from '../../kit/test/http/raw-client.ts';
+import type { MayReach } from '../src/launcher.ts';
 import { connectBytes, EgressFixture, getBytes, portOf, type EgressSetting } from './egress-fixture.ts';
 
 let server: Server;
@@ -362,5 +363,55 @@ describe('a host that is granted and cannot be reached', () => {
         reason: 'a.example cannot be reached: its name could not be looked up in time.',
       },
     ]);
+  });
+});
+
+describe('a host that a person is asked about', () => {
+  it('answers the request that waits once it is granted, under the name that the proxy has read', async () => {
+    const asked: unknown[] = [];
+    const mayReach: MayReach = async (to) => {
+      asked.push(to);
+      await new Promise((resolve) => setTimeout(resolve, 20));
+      return to.host === 'a.example';
+    };
+    const proxy = await open({ allow: [], names, mayReach });
+    expect(await status(getBytes('http://A.example.:8080/'), proxy)).toBe(200);
+    expect(await status(connectBytes('b.example:443'), proxy)).toBe(403);
+    expect(await status(getBytes('http://a.example@b.example/'), proxy)).toBe(400);
+    expect(asked).toEqual([
+      { scheme: 'http', host: 'a.example', port: 8080 },
+      { scheme: 'https', host: 'b.example', port: 443 },
+    ]);
+    // No name server hears of what was not granted.
+    expect(proxy.asked).toEqual(['a.example']);
+    expect(proxy.decisions.map(({ verdict }) => verdict)).toEqual(['allowed', 'refused', 'refused']);
+  });
+
+  it('gets no connection from an answer that comes after the request was given up, which says why', async () => {
+    let answer: (isGranted: boolean) => void = () => {};
+    let isHeld: AbortSignal | undefined;
+    const mayReach: MayReach = async (_to, held) => {
+      isHeld = held;
+      return await new Promise((resolve) => (answer = resolve));
+    };
+    const proxy = await open({ allow: [], names, mayReach, limits: { askMs: 30 } });
+    const said = parseResponse(await exchange({ port: proxy.port, bytes: [getBytes('http://a.example/')] }));
+    expect(said.status).toBe(403);
+    expect(said.body).toContain('a person was asked about it and has not answered yet');
+    expect(isHeld?.aborted).toBe(true);
+    answer(true);
+    expect(proxy.connects).toEqual([]);
+  });
+
+  it('stays refused where its name leads to this machine or to where clouds give keys away', async () => {
+    const led = {
+      'a.example': ['127.0.0.1'],
+      'b.example': ['169.254.169.254'],
+      'c.example': ['::ffff:169.254.169.254'],
+    };
+    const proxy = await open({ allow: [], names: led, mayReach: async () => true });
+    for (const name of Object.keys(led)) expect(await status(getBytes(`http://${name}/`), proxy)).toBe(403);
+    expect(proxy.connects).toEqual([]);
+    expect(proxy.decisions.map(({ isMetadata }) => isMetadata)).toEqual([undefined, true, true]);
   });
 });

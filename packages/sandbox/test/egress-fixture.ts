@@ -5,6 +5,7 @@ import { connectDirectly } from '../src/egress/open-upstream.ts';
 import type { EgressDecision, EgressLimits } from '../src/egress/egress-rules.ts';
 import { EgressProxy } from '../src/egress/egress-proxy.ts';
 import type { BoundNetwork } from '../src/egress/bound-network.ts';
+import type { MayReach } from '../src/launcher.ts';
 import type { OwnService } from '../src/egress/proxy-target.ts';
 import type { ProxyFor } from '@svc/kit/net/proxy.ts';
 import type { HostResolver } from '@svc/kit/net/resolver.ts';
@@ -22,6 +23,7 @@ export interface EgressSetting {
   readonly service?: OwnService;
   readonly proxyFor?: ProxyFor;
   readonly bound?: BoundNetwork;
+  readonly mayReach?: MayReach;
 }
 
 /** An egress proxy behind a listener of this machine, and all it decides, asks and connects to. */
@@ -70,7 +72,7 @@ export class EgressFixture {
     });
     this.#listener = createServer((socket) => {
       this.clients.push(socket);
-      this.proxy.accept(socket);
+      this.proxy.accept(socket, undefined, setting.mayReach);
     });
   }
 

@@ -26,21 +26,24 @@ export interface MachineNetwork {
   readonly warnings: readonly Diagnostic[];
 }
 
-type GrantedPlaces = Pick<EffectiveGrants, 'endpoint' | 'networkAllow'> &
-  Partial<Pick<EffectiveGrants, 'remoteServers'>>;
+export interface GrantedPlaces
+  extends Pick<EffectiveGrants, 'endpoint' | 'networkAllow'>, Partial<Pick<EffectiveGrants, 'remoteServers'>> {
+  /** Whether a person may grant further hosts while the session runs. */
+  readonly asksHosts?: boolean;
+}
 
 /** `env` is the operator's own: no file of a workspace names a proxy or an authority. `E-REG-006` refuses a proxy that cannot be used. */
 export function machineNetwork(grants: GrantedPlaces, env: Environment): MachineNetwork {
-  const { endpoint, networkAllow, remoteServers = [] } = grants;
+  const { endpoint, networkAllow, remoteServers = [], asksHosts = false } = grants;
   const servers = remoteServers.flatMap(({ url }) => destinationOf(new URL(url)) ?? []);
   const places = [...(endpoint === null ? [] : [endpoint]), ...networkAllow, ...servers];
   let proxied: NonNullable<ScopeObject['proxied']> = [];
   const refusal = diagnosticOf(() => {
     proxied = places.flatMap((place) => proxiesOf(place, env));
   });
-  const { authorities, warnings } = networkAllow.length === 0 ? noAuthorities : authoritiesIn(env);
+  const { authorities, warnings } = networkAllow.length > 0 || asksHosts ? authoritiesIn(env) : noAuthorities;
   return {
-    proxyFor: proxied.length === 0 ? null : (url) => proxyFor(url, env),
+    proxyFor: proxied.length > 0 || asksHosts ? (url) => proxyFor(url, env) : null,
     proxied: proxied.length === 0 ? {} : { proxied },
     secrets: secretsOf(env),
     authorities,

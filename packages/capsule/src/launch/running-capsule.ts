@@ -23,7 +23,7 @@ import type { ProcessGrants } from '@svc/sandbox/launch/process-grants.ts';
 import type { EventId, NumberedFrame } from '@svc/protocol/frames.ts';
 import type { SessionId } from '@svc/protocol/ids.ts';
 import type { ApprovalAnswer } from '@svc/protocol/approval.ts';
-import type { Widening } from '@svc/session/approvals/approvals.ts';
+import type { Widening } from '@svc/session/approvals/wanted-grants.ts';
 import type { QuestionName } from '@svc/protocol/question.ts';
 import type { DeclaredReach } from './capsule-reach.ts';
 
@@ -98,7 +98,7 @@ export interface AdhocCapsule {
   /** Its workspace, absolute. */
   readonly root: string;
   readonly project: GivenProject;
-  /** Commands that the person at the terminal may grant while it runs; absent where nobody is there, or nothing would hold them. */
+  /** What the person at the terminal may grant while it runs; absent where nobody is there, or nothing would hold commands. */
   readonly widening?: Widening;
   /** Warnings about what its flags ask for and it does not get. */
   readonly warnings: readonly Diagnostic[];

@@ -30,7 +30,7 @@ import {
   type LaunchDelegation,
 } from './launch-host.ts';
 import { manifestScope } from './manifest-scope.ts';
-import type { MachineNetwork } from './machine-network.ts';
+import type { GrantedPlaces, MachineNetwork } from './machine-network.ts';
 import type { GrantedFolder } from './granted-folder.ts';
 import type { readProjectText as ReadProjectText } from './project-text.ts';
 import { loadManifest, workspaceConfig } from './read-manifest.ts';
@@ -134,7 +134,7 @@ export async function scopeOfLaunch(
   const unheld = await unheldParts(loaded, containment, hold);
   const listenerToken = listenerTokenOf(request.env);
   const unfit = await faultsOfSecrets({ loaded, listenerToken });
-  const network = await networkOf(grants, request.env);
+  const network = await networkOf({ ...grants, asksHosts: request.adhoc?.widening !== undefined }, request.env);
   const { refusals, ...delegation } = delegationOfLaunch({ ...grants, env, processEnv: request.env });
   const redactor = await sessionRedactor({
     apiKey: loaded.apiKey ?? null,
@@ -269,7 +269,7 @@ const straight: MachineNetwork = {
   warnings: [],
 };
 
-async function networkOf(grants: EffectiveGrants, env: Environment): Promise<MachineNetwork> {
+async function networkOf(grants: GrantedPlaces, env: Environment): Promise<MachineNetwork> {
   if (!namesNetwork(env)) return straight;
   return (await import('./machine-network.ts')).machineNetwork(grants, env);
 }

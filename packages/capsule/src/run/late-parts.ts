@@ -53,7 +53,7 @@ export async function delegationsOf(
   });
 }
 
-/** Returns null where no command is granted while the session runs. */
+/** Returns null where nothing is granted while the session runs. */
 export async function laterCommandsOf({ request }: OpenSessionRequest): Promise<LaterCommands | null> {
   if (request.adhoc?.widening === undefined) return null;
   return new (await import('../stage/later-commands.ts')).LaterCommands();

@@ -176,7 +176,7 @@ interface StagedParts {
   readonly journal: SessionJournal;
   readonly recorded: SessionRecord;
   readonly staged: StagedSession;
-  /** Is null where no command is granted while the session runs. */
+  /** Is null where nothing is granted while the session runs. */
   readonly later: LaterCommands | null;
   readonly grantUsage: LateGrantUsage;
   /** It is null for a session that may not delegate. */

@@ -5,7 +5,8 @@ import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import { recordRedaction } from '@svc/kit/diagnostics/handle-id.ts';
 import { systemClock } from '@svc/kit/system-clock.ts';
 import { openApprovalLog } from '@svc/record/sessions/approval-log.ts';
-import { Approvals, type Widening } from '@svc/session/approvals/approvals.ts';
+import { Approvals } from '@svc/session/approvals/approvals.ts';
+import type { Widening } from '@svc/session/approvals/wanted-grants.ts';
 import type { Recorder } from '@svc/session/recorder/recorder.ts';
 import type { OpenSessionRequest } from '../launch/open-session-request.ts';
 import type { LaterCommands } from '../stage/later-commands.ts';
@@ -68,8 +69,9 @@ function wideningOf(
   return {
     widening: {
       wanted: (call) => (askedAt() === 'terminal' ? widening.wanted(call) : null),
+      wantsHost: (host) => askedAt() === 'terminal' && widening.wantsHost(host),
       decided: (wanted, option) => {
-        if (option !== null) later.grant(wanted.name, option);
+        if (option !== null) later.grant(wanted, option);
         widening.decided(wanted, option);
       },
     },

@@ -18,6 +18,10 @@ import { EgressSums } from './egress-sums.ts';
 type Line<Type extends TraceEvent['event_type']> = Extract<TraceEvent, { readonly event_type: Type }>;
 type RefusedKind = Line<'refusal'>['what'];
 type Refusal = Omit<Line<'refusal'>, 'event_type' | 'task_id'>;
+interface Refused extends Refusal {
+  /** Whether the host has led to an address at which clouds give keys to any program. */
+  readonly isMetadata?: boolean | undefined;
+}
 /** What the last line says of the grants. */
 export type RecordedUsage = NonNullable<Line<'session_end'>['grant_evidence']>;
 
@@ -30,7 +34,7 @@ const maxText = 512;
 /** What is seen of the requests of one component. */
 export interface ComponentTraffic {
   readonly onTraffic: (exchange: { readonly url: URL; readonly bytesIn: number; readonly bytesOut: number }) => void;
-  readonly onRefused: (url: URL, rule?: string) => void;
+  readonly onRefused: (url: URL, rule?: string, isMetadata?: boolean) => void;
 }
 
 class Sums {
@@ -83,12 +87,12 @@ export class GrantUsage {
   }
 
   /** The proxy has decided where a program may connect. */
-  readonly onDecision = ({ destination: name, verdict, rule = ofNetwork }: EgressDecision): void => {
+  readonly onDecision = ({ destination: name, verdict, rule = ofNetwork, isMetadata }: EgressDecision): void => {
     const reading = parseDestination(name ?? '');
     if (reading.kind !== 'destination') return;
     const place = placeOf(reading.destination);
     this.#egress.add({ ...place, by: programs, allowed: verdict !== 'refused', connections: 1 });
-    if (verdict === 'refused') this.#refused({ what: 'host', name: addressOf(place), rule, by: programs });
+    if (verdict === 'refused') this.#refused({ what: 'host', name: addressOf(place), rule, by: programs, isMetadata });
   };
 
   /** The proxy has connected a program. What passes is summed when the connection ends, or the session. */
@@ -101,10 +105,10 @@ export class GrantUsage {
     return {
       onTraffic: ({ url, bytesIn, bytesOut }) =>
         this.#egress.add({ ...placeIn(url), by, allowed: true, connections: 1, bytesIn, bytesOut }),
-      onRefused: (url, rule = ofNetwork) => {
+      onRefused: (url, rule = ofNetwork, isMetadata) => {
         const place = placeIn(url);
         this.#egress.add({ ...place, by, allowed: false, connections: 1 });
-        this.#refused({ what: 'host', name: addressOf(place), rule, by });
+        this.#refused({ what: 'host', name: addressOf(place), rule, by, isMetadata });
       },
     };
   }
@@ -159,7 +163,7 @@ export class GrantUsage {
     this.#task = null;
   }
 
-  #refused({ what, name, rule, by }: Refusal, task: Task | null = null): void {
+  #refused({ what, name, rule, by, isMetadata = false }: Refused, task: Task | null = null): void {
     const line = {
       event_type: 'refusal',
       ...(task === null ? {} : { task_id: task.id }),
@@ -168,7 +172,7 @@ export class GrantUsage {
       rule: shortened(rule, maxText),
       by,
     } as const;
-    const serious = this.#serious.of(line);
+    const serious = this.#serious.of({ ...line, isMetadata });
     // However many lines there are: those before it must not hide it.
     if (serious === null) this.#lines.add(`${what} ${by}`, () => line);
     else this.#tellSerious({ ...line, serious });

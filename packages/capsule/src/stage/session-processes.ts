@@ -14,7 +14,12 @@ import {
 } from '@svc/record/sessions/session-directories.ts';
 import type { Containment } from '@svc/sandbox/containment.ts';
 import type { SessionContainment } from '@svc/sandbox/session-containment.ts';
-import { containedEnvironment, containedTemporary, serviceAddress } from '@svc/sandbox/contained-environment.ts';
+import {
+  containedEnvironment,
+  containedTemporary,
+  reachesHosts,
+  serviceAddress,
+} from '@svc/sandbox/contained-environment.ts';
 import type { ProcessGrants, StoreDirectory } from '@svc/sandbox/launch/process-grants.ts';
 import type { LimitHold } from '@svc/sandbox/limits/held-limits.ts';
 import type { Launcher } from '@svc/sandbox/launcher.ts';
@@ -89,7 +94,7 @@ export class SessionProcesses {
     const shown = skills === null ? {} : { shown: skills.shown };
     // A program in a named workdir sees what is masked there as masked; `project/` is for those that are granted it.
     const workdir = project?.grant.project?.isWorkdir === true ? project.grant : {};
-    const trusted = grants.networkAllow.length === 0 ? null : this.#trusted(grants);
+    const trusted = reachesHosts(grants) ? this.#trusted(grants) : null;
     const reads = trusted === null ? {} : { reads: [...(grants.reads ?? []), trusted] };
     const granted = { ...grants, ...workdir, ...shown, ...reads };
     const contained = this.#contained.launcher(granted);

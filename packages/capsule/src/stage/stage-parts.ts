@@ -45,7 +45,7 @@ export interface StageParts {
   /** It is null for a session that may not delegate. */
   readonly delegations: Delegations | null;
   readonly driver: RunRequest['driver'];
-  /** Is null where no command is granted while the session runs. */
+  /** Is null where nothing is granted while the session runs. */
   readonly later: LaterCommands | null;
   readonly onWarning: (warning: Diagnostic) => void;
 }

@@ -325,8 +325,10 @@ async function shellTools(parts: StageParts): Promise<readonly Tool[]> {
   const { shellAllow, envAllow } = launch.grants;
   if (shellAllow.length === 0) return [];
   const { createShellTools } = await import('@svc/session/tools/shell-tool.ts');
-  const grants = processes.heldTo(capsuleProcesses(launch), commandSubject);
   const { achieved } = launch.scope.containment;
+  // Elsewhere a port is all that could be opened, and to every host.
+  const asksHosts = later !== null && achieved === 'sealed';
+  const grants = { ...processes.heldTo(capsuleProcesses(launch), commandSubject), asksHosts };
   const variables = processes.environment(envAllow);
   const env = { ...toolchainVariables(grants, directories.workdir, achieved), ...variables };
   const launcher = processes.launcher(grants);
@@ -338,6 +340,7 @@ async function shellTools(parts: StageParts): Promise<readonly Tool[]> {
   };
   return createShellTools(shellAllow, {
     launcher: later === null ? launcher : later.launcher(launcher, widened),
+    asksHosts,
     env,
     explainHidden: async (said, hides) => {
       const { hiddenPaths, hiddenSurroundings } = await import('./hidden-paths.ts');

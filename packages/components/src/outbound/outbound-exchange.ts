@@ -56,6 +56,8 @@ export class OutboundExchange {
   readonly #watched: ExchangeWatch;
   #receivedBytes = 0;
   #isTold = false;
+  /** Its host has led to an address at which clouds give keys to any program. */
+  #isMetadata = false;
   readonly #mask: SecretMask | null;
   /** Cuts an answer that has the key of its host in it. */
   readonly #guard: AnswerGuard | null;
@@ -120,7 +122,10 @@ export class OutboundExchange {
       socket.once(plan.url.protocol === 'https:' ? 'secureConnect' : 'connect', () => this.#connected());
     });
     request.on('response', (response) => this.#receive(response));
-    request.on('error', (error) => this.#fail(httpErrorCode(error)));
+    request.on('error', (error) => {
+      this.#isMetadata = 'isMetadata' in error && error.isMetadata === true;
+      this.#fail(httpErrorCode(error));
+    });
     request.on('close', () => {
       // With a response there is a body to read still; the response shows how that ends.
       if (this.#response === null) this.#fail({ tag: 'HTTP-protocol-error' });
@@ -189,7 +194,8 @@ export class OutboundExchange {
     if (this.#isTold || this.#plan === null) return;
     this.#isTold = true;
     const { url } = this.#plan;
-    if (this.#failure !== null && notGranted.has(this.#failure.tag)) return this.#watched.onRefused?.(url);
+    if (this.#failure !== null && notGranted.has(this.#failure.tag))
+      return this.#watched.onRefused?.(url, undefined, this.#isMetadata);
     this.#watched.onTraffic?.({ url, bytesIn: this.#receivedBytes, bytesOut: this.#sentBytes });
   }
 

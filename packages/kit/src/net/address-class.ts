@@ -142,6 +142,15 @@ export function fixedAddresses(host: string): readonly string[] | undefined {
   return isIP(address) === 0 ? undefined : [address];
 }
 
+const metadataName = /^metadata(?:\.google\.internal)?\.?$/i;
+
+/** Whether clouds give keys to any program at this host: such an address, or its name. */
+export function isMetadataHost(host: string): boolean {
+  return (
+    metadataName.test(host) || (fixedAddresses(host) ?? []).some((address) => classifyAddress(address) === 'metadata')
+  );
+}
+
 /** The host that names an address in a destination; a zone has no place there. */
 function hostOfAddress(address: string): string | undefined {
   if (isIP(address) === 4) return address;

@@ -4,7 +4,7 @@ import { Agent, type ClientRequest, type IncomingMessage, request, type RequestO
 import { Agent as SecureAgent, type AgentOptions, request as secureRequest } from 'node:https';
 
 import type { HttpRequest, HttpResponse } from '@svc/client/http-door.ts';
-import { addressFault } from './address-class.ts';
+import { addressFault, isMetadataHost } from './address-class.ts';
 import { destinationOf } from './network-destination.ts';
 import { checkedLookup, type HostResolver, systemResolver } from './resolver.ts';
 
@@ -91,6 +91,13 @@ export class Connections {
 
 class ProhibitedAddress extends Error {
   readonly code = 'ERR_ADDRESS_PROHIBITED';
+  /** Whether clouds give keys to any program at the address. */
+  readonly isMetadata: boolean;
+
+  constructor(host: string, address: string) {
+    super(`${host} may not be at ${address}`);
+    this.isMetadata = isMetadataHost(address);
+  }
 }
 
 function prohibition(url: URL, address: string, reach: ReachRule): ProhibitedAddress | undefined {
@@ -102,7 +109,7 @@ function prohibition(url: URL, address: string, reach: ReachRule): ProhibitedAdd
     reach.mayReach(new URL(`${url.protocol}//${host}${port}/`));
   const isPermitted =
     destination !== undefined && addressFault(mayReach, destination, address, reach.mayBePrivate) === undefined;
-  return isPermitted ? undefined : new ProhibitedAddress(`${url.hostname} may not be at ${address}`);
+  return isPermitted ? undefined : new ProhibitedAddress(url.hostname, address);
 }
 
 /**

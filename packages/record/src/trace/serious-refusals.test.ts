@@ -19,6 +19,12 @@ describe('a session that refuses', () => {
     expect(new SeriousRefusals(new FakeClock()).of(host(name))).toBe(serious);
   });
 
+  it('counts a host as serious that has led to such an address, whatever its name', () => {
+    const refusals = new SeriousRefusals(new FakeClock());
+    expect(refusals.of({ ...host('a.example:80'), isMetadata: false })).toBe(null);
+    expect(refusals.of({ ...host('a.example:80'), isMetadata: true })).toBe('metadata');
+  });
+
   it('counts what a credential refuses as serious, and no file with such a name', () => {
     const refusals = new SeriousRefusals(new FakeClock());
     expect(refusals.of({ what: 'file', name: 'x:1', rule: 'capabilities.credentials.github' })).toBe(null);

@@ -1,7 +1,7 @@
 /** Says which refusals somebody should hear of at once (docs/boundary.md "Serious refusals"). */
 
 import type { Clock } from '@svc/kit/clock.ts';
-import { classifyAddress, fixedAddresses } from '@svc/kit/net/address-class.ts';
+import { isMetadataHost } from '@svc/kit/net/address-class.ts';
 import type { TraceEvent } from './events.ts';
 
 type Refusal = Extract<TraceEvent, { readonly event_type: 'refusal' }>;
@@ -30,7 +30,7 @@ export class SeriousRefusals {
   }
 
   /** Why this refusal is serious; null for one that is not, and where the same was said within the last minute. */
-  of(refusal: Pick<Refusal, 'what' | 'name' | 'rule'>): Serious | null {
+  of(refusal: SeriousQuestion): Serious | null {
     const nowMs = this.#clock.monotonicMs();
     this.#recentMs = [...this.#recentMs, nowMs].slice(-many);
     const [firstMs = 0] = this.#recentMs;
@@ -45,12 +45,14 @@ export class SeriousRefusals {
   }
 }
 
-function kindOf({ what, name, rule }: Pick<Refusal, 'what' | 'name' | 'rule'>): Serious | null {
+interface SeriousQuestion extends Pick<Refusal, 'what' | 'name' | 'rule'> {
+  /** Whether the host has led to such an address. */
+  readonly isMetadata?: boolean;
+}
+
+function kindOf({ what, name, rule, isMetadata = false }: SeriousQuestion): Serious | null {
   if (what !== 'host') return null;
+  if (isMetadata) return 'metadata';
   if (rule.startsWith('capabilities.credentials.')) return 'credential';
-  const host = name.slice(0, name.lastIndexOf(':'));
-  const isMetadata =
-    /^metadata(?:\.google\.internal)?\.?$/i.test(host) ||
-    (fixedAddresses(host) ?? []).some((address) => classifyAddress(address) === 'metadata');
-  return isMetadata ? 'metadata' : null;
+  return isMetadataHost(name.slice(0, name.lastIndexOf(':'))) ? 'metadata' : null;
 }

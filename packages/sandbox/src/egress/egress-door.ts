@@ -7,14 +7,15 @@ import { join } from 'node:path';
 import { systemResolver } from '@svc/kit/net/resolver.ts';
 import { egressPortOf } from '../contained-environment.ts';
 import type { ProcessGrants } from '../launch/process-grants.ts';
+import type { MayReach } from '../launcher.ts';
 import type { ContainmentPlace } from '../session-containment.ts';
 import { type EgressDecision, EgressLog } from './egress-rules.ts';
 import { EgressProxy } from './egress-proxy.ts';
 
 /** The way out of processes with a network of their own. */
 export interface EgressDoor {
-  /** `onDecision` hears where its connections were to lead, beside the log of the session. */
-  serve(listening: Server, onDecision: (decision: EgressDecision) => void): void;
+  /** `onDecision` hears where its connections were to lead, beside the log of the session; `mayReach` judges hosts that no grant names. */
+  serve(listening: Server, onDecision: (decision: EgressDecision) => void, mayReach?: MayReach): void;
   close(): Promise<void>;
 }
 
@@ -41,7 +42,8 @@ export function openEgressDoor(
     ...(servicePort === undefined ? {} : { service: { proxyPort: egressPortOf(grants), port: servicePort } }),
   });
   return {
-    serve: (listening, heard) => listening.on('connection', (socket) => proxy.accept(socket, heard)),
+    serve: (listening, heard, mayReach) =>
+      listening.on('connection', (socket) => proxy.accept(socket, heard, mayReach)),
     close: () => proxy.close(),
   };
 }

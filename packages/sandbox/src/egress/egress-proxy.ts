@@ -7,6 +7,7 @@ import type { BoundHost } from '@svc/kit/keys/bound-host.ts';
 import type { NetworkDestination } from '@svc/kit/net/network-destination.ts';
 import type { ProxyFor } from '@svc/kit/net/proxy.ts';
 import type { HostResolver } from '@svc/kit/net/resolver.ts';
+import type { MayReach } from '../launcher.ts';
 import type { BoundNetwork } from './bound-network.ts';
 import {
   type EgressRules,
@@ -330,8 +331,8 @@ export class EgressProxy {
     };
   }
 
-  /** Serves a connection until either side ends it, and owns it from now on. `heard` gets each decision on it. */
-  accept(client: Socket, heard?: EgressProxyOptions['onDecision']): void {
+  /** Serves a connection until either side ends it, and owns it from now on. `heard` gets each decision on it, and `mayReach` is as in `EgressRules`. */
+  accept(client: Socket, heard?: EgressProxyOptions['onDecision'], mayReach?: MayReach): void {
     const { maxConnections } = this.#rules.limits;
     // The end of one direction is no end of the other, whatever options its listener has.
     client.allowHalfOpen = true;
@@ -345,7 +346,7 @@ export class EgressProxy {
     }
     this.#clients.add(client);
     client.once('close', () => this.#clients.delete(client));
-    const connection = new ProxyConnection(client, this.#rulesFor(heard));
+    const connection = new ProxyConnection(client, this.#rulesFor(heard, mayReach));
     if (this.#served >= maxConnections) {
       connection.turnAway();
       return;
@@ -359,8 +360,8 @@ export class EgressProxy {
     void serving.then(() => this.#serving.delete(serving));
   }
 
-  #rulesFor(heard: EgressProxyOptions['onDecision'] | undefined): EgressRules {
-    const rules = this.#rules;
+  #rulesFor(heard?: EgressProxyOptions['onDecision'], mayReach?: MayReach): EgressRules {
+    const rules = mayReach === undefined ? this.#rules : { ...this.#rules, mayReach };
     if (heard === undefined) return rules;
     const onDecision = (decision: EgressDecision): void => {
       rules.onDecision(decision);

@@ -8,6 +8,7 @@ import type { ProxyFor } from '@svc/kit/net/proxy.ts';
 import type { HostResolver } from '@svc/kit/net/resolver.ts';
 import type { LogBudget } from '@svc/kit/log-budget.ts';
 import { unlessRefused } from '@svc/kit/files/unless-refused.ts';
+import type { MayReach } from '../launcher.ts';
 import type { BoundNetwork } from './bound-network.ts';
 import type { OwnService } from './proxy-target.ts';
 
@@ -24,6 +25,8 @@ export interface EgressDecision {
   readonly reason: string | null;
   /** The manifest key that refused it, where that is not the one of the destination. */
   readonly rule?: string;
+  /** There where the name leads to an address at which clouds give keys to any program. */
+  readonly isMetadata?: true;
   /** The method, the path without its query, and the status of a request to a host that is granted with rules or a credential. */
   readonly method?: string;
   readonly path?: string;
@@ -41,6 +44,8 @@ export interface EgressLimits {
   readonly connectMs: number;
   /** Limit for silence in both directions. */
   readonly idleMs: number;
+  /** For how long a request is held whose host a person is asked about. */
+  readonly askMs: number;
   readonly maxConnections: number;
 }
 
@@ -48,6 +53,7 @@ export const defaultLimits: EgressLimits = {
   headMs: 10_000,
   connectMs: 10_000,
   idleMs: 300_000,
+  askMs: 60_000,
   maxConnections: 256,
 };
 
@@ -59,6 +65,8 @@ export interface EgressRules {
   /** The proxy beyond which a granted host lies; all are reached straight when absent. */
   readonly proxyFor?: ProxyFor;
   readonly onDecision: (decision: EgressDecision) => void;
+  /** Judges a host that `allow` does not name; it is refused when absent. */
+  readonly mayReach?: MayReach;
   /** Called with each connection to a destination; the proxy ends it. */
   readonly onConnection?: (to: NetworkDestination, socket: Socket) => void;
   readonly limits: EgressLimits;

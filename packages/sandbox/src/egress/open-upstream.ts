@@ -2,8 +2,8 @@
 
 import { type Socket, connect } from 'node:net';
 
-import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
-import { addressFault } from '@svc/kit/net/address-class.ts';
+import { Diagnostic, diagnosticOf } from '@svc/kit/diagnostics/diagnostic.ts';
+import { addressFault, isMetadataHost } from '@svc/kit/net/address-class.ts';
 import { isCovered, formatDestination, type NetworkDestination } from '@svc/kit/net/network-destination.ts';
 import { connectThrough, type Proxy, shownProxy } from '@svc/kit/net/proxy.ts';
 import { networkReason } from '@svc/kit/net/network-reason.ts';
@@ -29,12 +29,18 @@ type Opening =
 export async function openUpstream(target: ProxyTarget, rules: EgressRules, gone: AbortSignal): Promise<Opening> {
   const { destination } = target;
   const name = formatDestination(destination);
-  const decided = (verdict: EgressDecision['verdict'], reason: string | null): void =>
-    rules.onDecision({ destination: name, verdict, reason });
+  const decided = (
+    verdict: EgressDecision['verdict'],
+    reason: string | null,
+    more?: Pick<EgressDecision, 'isMetadata'>,
+  ): void => rules.onDecision({ destination: name, verdict, reason, ...more });
   if (!isCovered(rules.allow, destination)) {
-    const reason = notGranted(target, name);
-    decided('refused', reason);
-    return refuse(403, reason);
+    const answer = await asked(destination, rules, gone);
+    if (answer !== 'granted') {
+      const reason = answer === 'late' ? lateAnswer(name) : notGranted(target, name);
+      decided('refused', reason);
+      return refuse(403, reason);
+    }
   }
   const settled = (opening: Opening): Opening => {
     if (opening.kind !== 'open' && !gone.aborted) decided('failed', opening.text);
@@ -43,11 +49,16 @@ export async function openUpstream(target: ProxyTarget, rules: EgressRules, gone
     return opening;
   };
   const signal = AbortSignal.any([gone, AbortSignal.timeout(rules.limits.connectMs)]);
-  const proxy = rules.proxyFor?.(new URL(name)) ?? null;
+  let proxy: Proxy | null = null;
+  const unusable = diagnosticOf(() => (proxy = rules.proxyFor?.(new URL(name)) ?? null));
+  if (unusable !== null) return settled(refuse(502, `${name} cannot be reached: ${unusable.message}.`));
   if (proxy !== null) return settled(await openBeyond(target, { proxy, connect: rules.connect, signal }));
   const { allow, resolver, connect } = rules;
   const mayReach = (inner: NetworkDestination): boolean => isCovered(allow, inner);
-  const faultOf = (address: string): string | undefined => addressFault(mayReach, destination, address);
+  const faultOf = (address: string): AddressFault | undefined => {
+    const words = addressFault(mayReach, destination, address);
+    return words === undefined ? undefined : { words, ...(isMetadataHost(address) ? { isMetadata: true } : {}) };
+  };
   const checked = await checkedAddresses(destination.host, { resolver, faultOf }, signal);
   if (checked.kind === 'failed') {
     const reason = `${destination.host} cannot be reached: ${networkReason({ code: checked.reason })}.`;
@@ -55,9 +66,9 @@ export async function openUpstream(target: ProxyTarget, rules: EgressRules, gone
     return signal.aborted ? tooSlow(name) : refuse(502, reason);
   }
   if (checked.kind === 'refused') {
-    const { fault } = checked;
-    const reason = `${destination.host} is refused: it ${fault}, which capabilities.network.allow reaches only by that address.`;
-    decided('refused', reason);
+    const { words, ...more } = checked.fault;
+    const reason = `${destination.host} is refused: it ${words}, which capabilities.network.allow reaches only by that address.`;
+    decided('refused', reason, more);
     return refuse(403, reason);
   }
   const { addresses } = checked;
@@ -68,6 +79,11 @@ export async function openUpstream(target: ProxyTarget, rules: EgressRules, gone
       ? tooSlow(name)
       : refuse(502, `${name} cannot be reached: ${networkReason({ code: dialed.reason })}.`),
   );
+}
+
+interface AddressFault extends Pick<EgressDecision, 'isMetadata'> {
+  /** A clause. */
+  readonly words: string;
 }
 
 interface BeyondRequest {
@@ -106,6 +122,34 @@ export async function openService(
   const dialed = await dial({ addresses: [host], port, connect, signal });
   if (dialed.kind === 'connected') return { kind: 'open', socket: dialed.socket };
   return refuse(502, `The service at this address cannot be reached: ${networkReason({ code: dialed.reason })}.`);
+}
+
+/** `late`: nobody has answered as long as the request was held. */
+async function asked(
+  destination: NetworkDestination,
+  { mayReach, limits: { askMs } }: EgressRules,
+  gone: AbortSignal,
+): Promise<'granted' | 'refused' | 'late'> {
+  if (mayReach === undefined) return 'refused';
+  const held = new AbortController();
+  const end = (): void => held.abort();
+  const timer = setTimeout(end, askMs);
+  gone.addEventListener('abort', end);
+  if (gone.aborted) end();
+  const late = new Promise<'late'>((resolve) => {
+    held.signal.addEventListener('abort', () => resolve('late'), { once: true });
+    if (held.signal.aborted) resolve('late');
+  });
+  const answered = mayReach(destination, held.signal).then((granted) => (granted ? ('granted' as const) : 'refused'));
+  const answer = await Promise.race([answered, late]);
+  clearTimeout(timer);
+  gone.removeEventListener('abort', end);
+  end();
+  return answer;
+}
+
+function lateAnswer(name: string): string {
+  return `${name} is refused for now: a person was asked about it and has not answered yet.`;
 }
 
 function notGranted({ kind }: ProxyTarget, name: string): string {

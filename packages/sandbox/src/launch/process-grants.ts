@@ -100,6 +100,8 @@ export interface ProcessGrants extends FlagGrants {
   /** Where it starts, an absolute path that it may read; its project folder or its part of the workdir when absent. */
   readonly cwd?: string;
   readonly networkAllow: readonly NetworkDestination[];
+  /** Whether a launch may ask for further hosts (`LaunchRequest.mayReach`), for which its way out is there without any; not when absent. */
+  readonly asksHosts?: boolean;
   /** What is held of requests to some of these hosts in a network of its own; nothing more than their names when absent. */
   readonly bound?: BoundNetwork;
   /** A port of this host's loopback at which the runtime itself serves the process; none when absent. */

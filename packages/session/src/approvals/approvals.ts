@@ -5,7 +5,6 @@ import { BoundedMap } from '@svc/kit/bounded-map.ts';
 import type { Clock } from '@svc/kit/clock.ts';
 import {
   type ApprovalAnswer,
-  type ApprovalOption,
   approvalOptions,
   type AskedApproval,
   type OpenApproval,
@@ -15,9 +14,10 @@ import type { Question, QuestionName } from '@svc/protocol/question.ts';
 import type { ApprovalLog } from '@svc/record/sessions/approval-log.ts';
 import type { Recorder } from '../recorder/recorder.ts';
 import { type Task, TaskCanceled, type ApprovalEnd } from '../task/task.ts';
-import type { CallVerdict, CheckedCall, DispatchedCall, FileOperation } from '../tools/tool.ts';
-import { type AskedEffect, askedChange, askedEffect, type WantedCommand, wantedEffect } from './asked-effect.ts';
+import type { CallVerdict, CheckedCall, FileOperation } from '../tools/tool.ts';
+import { type AskedEffect, askedChange, askedEffect } from './asked-effect.ts';
 import { CallRules, type CallRuling } from './call-rules.ts';
+import { type TaskWidening, type Widening, Widenings } from './wanted-grants.ts';
 
 export interface ApprovalsDeps {
   /** Is null for a manifest without `approvals`: every call runs that the session was granted. */
@@ -58,14 +58,6 @@ export interface KeptCalls {
   ) => Promise<boolean>;
 }
 
-/** Grants commands while a session runs. */
-export interface Widening {
-  /** What the call wanted and a person may grant now; null where that is nothing, or nobody is there. */
-  readonly wanted: (call: DispatchedCall) => WantedCommand | null;
-  /** A person has granted it to the next command or to all of the session, or with null refused it. */
-  readonly decided: (wanted: WantedCommand, option: ApprovalOption | null) => void;
-}
-
 /** Puts the question and waits. Rejects as `requestInput` does. */
 export type AskApproval = (
   question: (name: QuestionName) => Question,
@@ -82,14 +74,6 @@ export interface HeldCall {
 /** A call whose component is about to change a file. */
 export interface HeldChange extends HeldCall {
   readonly change: FileOperation;
-}
-
-/** A call that has ended. */
-export interface EndedCall {
-  readonly task: Task;
-  readonly call: DispatchedCall;
-  readonly place: string;
-  readonly ask: AskApproval;
 }
 
 /** What an answer came to. */
@@ -118,7 +102,9 @@ interface Judged {
   readonly effectOf: (ruling: Pick<CallRuling, 'argv'>) => AskedEffect;
 }
 
-type Asking = Pick<EndedCall, 'task' | 'place' | 'ask'>;
+interface Asking extends Pick<HeldCall, 'task' | 'ask'> {
+  readonly place: string;
+}
 
 interface Waiting {
   readonly task: Task;
@@ -136,10 +122,12 @@ export class Approvals {
   readonly #settled = new BoundedMap<string, SettledApproval>(maxSettled);
   /** Calls that are allowed for the session, by their digests, and the questions that allowed them. */
   readonly #remembered = new BoundedMap<string, string>(maxRemembered);
+  readonly #widenings: Widenings;
   #waiting: Waiting | null = null;
 
   constructor(deps: ApprovalsDeps) {
     this.#deps = deps;
+    this.#widenings = new Widenings(deps);
     this.#rules = deps.rules === null ? null : new CallRules(deps.rules);
   }
 
@@ -198,25 +186,14 @@ export class Approvals {
     return await this.#asked({ task, place, ask }, { ...ruled, effect: judged.effectOf(ruled) });
   }
 
-  /**
-   * Asks whether a command that a call was refused is granted from now on, and returns words for the model; null where nobody is asked. A grant is on
-   * the disk before it counts. Rejects as `judge` does.
-   */
-  async widen({ task, call, place, ask }: EndedCall): Promise<string | null> {
-    const { recorder, widening } = this.#deps;
-    const wanted = recorder.find(`${place}/wanted`, () => widening?.wanted(call) ?? null);
-    if (wanted === null) return null;
-    const effect = wantedEffect(wanted);
-    const about = { rule: 'what it was not granted', isOpaque: false, effect };
-    const verdict = await this.#asked({ task, place: `${place}/grant`, ask }, about);
-    if (verdict.kind === 'deny') {
-      widening?.decided(wanted, null);
-      return `[${wanted.name} stays refused: ${verdict.reason}]`;
-    }
-    const option = this.#remembered.get(effect.digest) === undefined ? 'once' : 'session';
-    widening?.decided(wanted, option);
-    const far = option === 'session' ? 'from now on' : 'for the next command alone';
-    return `[a person has granted ${wanted.name} ${far}: start it with sh]`;
+  /** What the person at the terminal may grant to the calls of a task. What it asks rejects as `judge` does; a grant is on the disk before it counts. */
+  wideningOf(of: Pick<Asking, 'task' | 'ask'>): TaskWidening {
+    return this.#widenings.of(async (place, effect) => {
+      const about = { rule: 'what it was not granted', isOpaque: false, effect };
+      const verdict = await this.#asked({ ...of, place }, about);
+      if (verdict.kind === 'deny') return { option: null, reason: verdict.reason };
+      return { option: this.#remembered.get(effect.digest) === undefined ? 'once' : 'session' };
+    });
   }
 
   /** Settles an approval; the first answer counts. Throws the Diagnostic of what cannot be written, and then nothing is settled. */
@@ -387,6 +364,9 @@ function denied(reason: string): Extract<CallVerdict, { kind: 'deny' }> {
 
 /** Plain text in one line. The summary holds no character that could pass for svc's own words behind it. */
 function promptOf({ id }: AskedApproval, { summary, effect }: AskedEffect): string {
-  if (effect['kind'] === 'grant') return `grant this command? ${summary} - a message does not`;
+  if (effect['kind'] === 'grant') {
+    const what = typeof effect['host'] === 'string' ? 'host' : 'command';
+    return `grant this ${what}? ${summary} - a message does not`;
+  }
   return `approve this call? ${summary} - svc approve ${id} answers; a message does not`;
 }

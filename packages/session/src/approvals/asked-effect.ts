@@ -76,20 +76,6 @@ function effectOf(whole: object, { inShort, words, redact }: Shown): AskedEffect
   };
 }
 
-/** A program that a session was not granted and that one of its calls wanted. */
-export interface WantedCommand {
-  readonly name: string;
-  /** Where it lies. */
-  readonly program: string;
-}
-
-/** What is asked about such a program: no call has these keys, so no answer to a call is one to this. */
-export function wantedEffect({ name, program }: WantedCommand): AskedEffect {
-  const effect = { kind: 'grant', command: name, program };
-  const digest = `sha256:${sha256Hex(JSON.stringify(sorted(effect)))}`;
-  return { effect, isWhole: true, digest, summary: cut(inertJson([name, program])) };
-}
-
 /** JSON in printable ASCII: whatever could change how the rest is read stands as `\u{…}`. */
 export function inertJson(value: unknown): string {
   return JSON.stringify(value).replaceAll(
@@ -100,7 +86,10 @@ export function inertJson(value: unknown): string {
 
 /** Who asks for what, and why a person is asked: the line above the rows of the call. */
 export function askerOf({ effect, capsule, rule }: Pick<AskedApproval, 'effect' | 'capsule' | 'rule'>): string {
-  if (effect['kind'] === 'grant') return 'the task wants a command that it was not granted:';
+  if (effect['kind'] === 'grant') {
+    const what = typeof effect['host'] === 'string' ? 'to reach a host' : 'a command';
+    return `the task wants ${what} that it was not granted:`;
+  }
   const [who, why] = [capsule.join(' > '), rule].map((text) => inertJson(text).slice(1, -1));
   const does = effect['kind'] === 'path' ? 'change this file' : 'run this';
   return `${who} wants to ${does}, and ${why} asks you:`;
@@ -109,6 +98,8 @@ export function askerOf({ effect, capsule, rule }: Pick<AskedApproval, 'effect' 
 /** The call in rows of printable ASCII, each cut to what a person reads. More words than eight stand one in a row. */
 export function effectRows(effect: JsonObject): readonly string[] {
   const { argv, ...others } = effect;
+  if (effect['kind'] === 'grant' && typeof effect['host'] === 'string')
+    return [`${cut(inertJson(effect['host']))}, to which a command can send whatever the task can read`];
   if (effect['kind'] === 'grant') {
     return [`${cut(inertJson(effect['program']))}, with any arguments, held to all else that the task was granted`];
   }
@@ -132,14 +123,14 @@ export function askedRows(asked: Pick<AskedApproval, 'id' | 'effect' | 'capsule'
   return [askerOf(asked), ...firstEffectRows(asked).map((row) => `  ${row}`)];
 }
 
-function cut(text: string): string {
+export function cut(text: string): string {
   return text.length <= maxPrompt
     ? text
     : `${text.slice(0, maxPrompt)}... and ${text.length - maxPrompt} more characters`;
 }
 
 /** With the keys of each object in one order. */
-function sorted(value: unknown): unknown {
+export function sorted(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(sorted);
   if (typeof value !== 'object' || value === null) return value;
   const entries = Object.entries(value).toSorted(([one], [other]) => (one < other ? -1 : 1));

@@ -12,7 +12,7 @@ import {
   judgeResponse,
   type ToolCallBlock,
 } from '../model/driver.ts';
-import type { EndedCall } from '../approvals/approvals.ts';
+import type { TaskWidening } from '../approvals/wanted-grants.ts';
 import type { Inventory } from '../tools/inventory.ts';
 import type { CountedOutcome, SessionActivity } from '../task/activity.ts';
 import type { Recorder } from '../recorder/recorder.ts';
@@ -58,8 +58,8 @@ export interface AgentLoopDeps extends FolderRules {
   readonly approve: ((call: CheckedCall) => Promise<CallVerdict>) | null;
   /** The same for a file that the component of a call is about to change. */
   readonly approveChange: ApproveChange | null;
-  /** Has a person judge a command that the call was refused, and resolves to words for the model; is null where nobody is asked. */
-  readonly widen: ((ended: Pick<EndedCall, 'call' | 'place'>) => Promise<string | null>) | null;
+  /** Is null where nobody is asked to grant anything. */
+  readonly widening: TaskWidening | null;
   readonly hooks: SessionHooks;
   /** The task at hand, as its hooks see it. */
   readonly hooked: HookedTask;
@@ -306,7 +306,7 @@ class AgentLoop {
   }
 
   async #dispatch(turn: number, block: ToolCallBlock): Promise<DispatchedCall> {
-    const { activity, recorder, hooks, hooked, inventory, requestInput, approve, approveChange, widen } = this.#deps;
+    const { activity, recorder, hooks, hooked, inventory, requestInput, approve, approveChange, widening } = this.#deps;
     const { task } = this.#attempt;
     this.#attempt.throwIfCanceled();
     activity.emit({ kind: 'call-started', task, turn, call: block });
@@ -315,14 +315,7 @@ class AgentLoop {
     this.#hasCalled = true;
     const place = `${this.#attempt.place}/m${turn}/t${this.#calls}`;
     const at = { task, turn, callId: block.id === '' ? null : block.id, place };
-    const held = async <Answer>(ask: () => Promise<Answer>): Promise<Answer> => {
-      try {
-        return await ask();
-      } catch (error) {
-        lines.fail(error);
-        throw error;
-      }
-    };
+    const { held } = lines;
     const unchanged = new UnchangedFiles(approveChange, held);
     const stopMeasuring = this.#measureMeanwhile();
     const done = await inventory
@@ -348,6 +341,7 @@ class AgentLoop {
         onFileChanged: activity.files === null ? undefined : (change) => activity.files?.(task, change),
         record: (event) => lines.record(event),
         requestInput: (prompt) => held(() => requestInput(prompt)),
+        hosts: widening?.hosts(place, held),
       })
       .finally(() => {
         stopMeasuring();
@@ -358,7 +352,10 @@ class AgentLoop {
     // A tool takes any failure of what it asks for an answer: one of the runtime's own must not end there.
     lines.throwIfFailed();
     const { input, digits } = block;
-    const dispatched = { ...done, content: unchanged.behind(done.content, await widen?.({ call: done, place })) };
+    const dispatched = {
+      ...done,
+      content: unchanged.behind(done.content, await widening?.ended({ call: done, place })),
+    };
     activity.emit({ kind: 'call-ended', task, turn, input, digits, call: dispatched, step: recorder.stepOf(place) });
     lines.settle();
     lines.throwIfFailed();

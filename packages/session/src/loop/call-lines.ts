@@ -28,6 +28,16 @@ export class CallLines {
     this.#failure ??= error;
   }
 
+  /** Asks what the call is to fail with if that fails, whatever its tool makes of it. */
+  readonly held = async <Answer>(ask: () => Promise<Answer>): Promise<Answer> => {
+    try {
+      return await ask();
+    } catch (error) {
+      this.fail(error);
+      throw error;
+    }
+  };
+
   /** Writes what waits for the line of a call. */
   settle(): void {
     const changes = this.#changes;

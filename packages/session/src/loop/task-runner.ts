@@ -10,7 +10,7 @@ import { fenceUntrusted } from '../tools/untrusted-fence.ts';
 import { runAttempt, type AgentLoopDeps, type AttemptEnd, type AttemptResult } from './agent-loop.ts';
 import { Attempt } from './attempt.ts';
 import type { Conversations } from './conversations.ts';
-import type { Approvals, AskApproval, EndedCall } from '../approvals/approvals.ts';
+import type { Approvals, AskApproval } from '../approvals/approvals.ts';
 import type { CheckedCall, FileOperation } from '../tools/tool.ts';
 import { waitForApproval, waitForInput } from './input-wait.ts';
 import {
@@ -25,7 +25,7 @@ import {
 
 export interface TaskRunnerDeps extends Omit<
   AgentLoopDeps,
-  'requestInput' | 'approve' | 'approveChange' | 'widen' | 'hooked' | 'turnsUsed'
+  'requestInput' | 'approve' | 'approveChange' | 'widening' | 'hooked' | 'turnsUsed'
 > {
   /** Is null for a session whose manifest has no `approvals`. */
   readonly approvals: Approvals | null;
@@ -263,10 +263,7 @@ class AttemptRun {
         approvals === null
           ? null
           : (call: CheckedCall, change: FileOperation) => approvals.judgeChange({ task, call, change, ask }),
-      widen:
-        approvals === null || task.command !== null
-          ? null
-          : (ended: Pick<EndedCall, 'call' | 'place'>) => approvals.widen({ ...ended, task, ask }),
+      widening: approvals === null || task.command !== null ? null : approvals.wideningOf({ task, ask }),
     };
     const result = await this.#carriedOut({ history, before, asked }, loop);
     this.#attempt.throwIfCanceled();

@@ -90,10 +90,11 @@ export function recordedTool(tool: Tool, recorder: Recorder): Tool {
   return {
     ...tool,
     call: (args, context) => {
-      const { place, signal, emitText, emitThinking, requestInput, judgeChange, record } = context;
+      const { place, signal, emitText, emitThinking, requestInput, hosts, judgeChange, record } = context;
       const inside: Inside = {
         chunk: (kind, text) => (kind === 'thinking' ? emitThinking(text) : emitText(text)),
         ask: async (what, asked) => {
+          if (what === 'host' && hosts !== undefined) return await hosts.ask(asked as string);
           if (what !== 'change') return await requestInput(asked as string);
           return await (judgeChange ?? notJudged)(asked as FileOperation);
         },
@@ -117,6 +118,7 @@ function contextFrom(context: ToolCallContext, inside: Inside): ToolCallContext 
     ...(context.judgeChange === undefined
       ? {}
       : { judgeChange: async (change) => (await ask('change', change)) as CallVerdict }),
+    hosts: context.hosts && { ...context.hosts, ask: async (host) => (await ask('host', host)) === true },
     record: note,
   };
 }

@@ -25,8 +25,11 @@ export interface Effect {
   readonly input: unknown;
 }
 
-/** What the outside of an effect may ask of the session: an answer to a question, a call in the middle of an inference, a completion, a change of a file. */
-export type AskKind = 'input' | 'call' | 'complete' | 'change';
+/**
+ * What the outside of an effect may ask of the session: an answer to a question, a further host, a call in the middle of an inference, a completion, a
+ * change of a file.
+ */
+export type AskKind = 'input' | 'host' | 'call' | 'complete' | 'change';
 
 /** What a session does for the outside of an effect while that lasts. */
 export interface Inside {

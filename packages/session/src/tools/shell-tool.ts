@@ -5,6 +5,7 @@ import type { WorkId } from '@svc/protocol/ids.ts';
 import type { LaunchedProcess, Launcher, LaunchEnd } from '@svc/sandbox/launcher.ts';
 import { type BackgroundCommands, maxCommands } from './background/background-commands.ts';
 import { OutputCapture, OutputLog, type CapturedOutput, type CutBefore } from './captured-output.ts';
+import type { AskedHosts } from './asked-hosts.ts';
 import { commandWords, isShell, shellDeclaration } from './shell-command.ts';
 import { type Tool, type ToolCallContext, type ToolOutcome, neverReached } from './tool.ts';
 
@@ -23,6 +24,8 @@ interface ShellSettings {
   readonly cutBefore: CutBefore;
   /** What the last words of a command that failed name that is hidden from it, a sentence each. */
   readonly explainHidden?: (said: string, hides: (path: string) => boolean) => Promise<readonly string[]>;
+  /** Whether the launcher asks about hosts. */
+  readonly asksHosts?: boolean;
   /** Where a command goes that outlasts its call. */
   readonly background: BackgroundCommands;
 }
@@ -54,18 +57,32 @@ async function callShell(call: ShellCall, context: ToolCallContext, settings: Sh
   if (split.kind === 'unbalanced') return neverReached(`the command cannot be split into words: ${split.reason}`);
   const { launcher, env } = settings;
   const { narrowed = null } = context;
-  const outcome = await launcher.launch({ command: name, args: split.words, env, stdin: 'null', narrowed });
+  const hosts = settings.asksHosts === true ? await askedHosts(context) : null;
+  const asking = hosts === null ? {} : { mayReach: hosts.mayReach };
+  const outcome = await launcher.launch({ command: name, args: split.words, env, stdin: 'null', narrowed, ...asking });
   if (outcome.kind === 'refused') return neverReached(`${name} could not be started: ${outcome.reason}`);
-  return await watch({ call, launched: outcome.process, problems: outcome.problems ?? [] }, context, settings);
+  const { process: launched, problems = [] } = outcome;
+  try {
+    return await watch({ call, launched, problems, hosts }, context, settings);
+  } finally {
+    await hosts?.over();
+  }
+}
+
+async function askedHosts({ hosts }: ToolCallContext): Promise<AskedHosts | null> {
+  return hosts === undefined ? null : new (await import('./asked-hosts.ts')).AskedHosts(hosts);
+}
+
+interface StartedCall {
+  readonly call: ShellCall;
+  readonly launched: LaunchedProcess;
+  readonly problems: readonly string[];
+  readonly hosts: Pick<AskedHosts, 'open'> | null;
 }
 
 /** The result of a command that ends within its grace; else what there is to say of it so far. */
 async function watch(
-  {
-    call: { name, command, number },
-    launched,
-    problems,
-  }: { readonly call: ShellCall; readonly launched: LaunchedProcess; readonly problems: readonly string[] },
+  { call: { name, command, number }, launched, problems, hosts }: StartedCall,
   { taskId, signal, onOutput, isAwaited = false }: ToolCallContext,
   { sessionDirectory, logs, cutBefore, background, explainHidden }: ShellSettings,
 ): Promise<ToolOutcome> {
@@ -86,7 +103,15 @@ async function watch(
     const happened = [...(launched.limitsReached?.() ?? []), ...(launched.takeRefusedHosts?.() ?? []), ...hidden];
     return finishedResult(shown, { stdout: out, stderr: err, end, problems, happened, isMoved });
   });
-  const started = { taskId, name, command: shown, process: launched, finished, isAwaited };
+  const started = {
+    taskId,
+    name,
+    command: shown,
+    process: launched,
+    finished,
+    isAwaited,
+    question: () => hosts?.open ?? null,
+  };
   const watched = await background.watch(started, signal);
   const { graceMs, endIsTold } = background.settings;
   if (watched.kind !== 'moved') {

@@ -4,6 +4,7 @@ import type { CallImports } from '@svc/components/import-log.ts';
 import type { Digits } from '@svc/kit/exact-json.ts';
 import type { TraceEvent } from '@svc/record/trace/events.ts';
 import type { NarrowedLaunch } from '@svc/sandbox/launcher.ts';
+import type { HostQuestions } from './asked-hosts.ts';
 import type { Permit } from './skills/allowed-tools.ts';
 
 /** Why nothing of a call ran that the model made. */
@@ -79,6 +80,8 @@ export interface ToolCallContext {
   readonly emitThinking: (text: string) => void;
   /** Puts the task into `input-required` until someone answers (D1 "Task states"). Rejects with the signal's reason on cancel. */
   readonly requestInput: (prompt: string) => Promise<InputAnswer>;
+  /** Asks about hosts that a command was not granted; absent where nobody is asked. */
+  readonly hosts?: HostQuestions | undefined;
   /** What else the model can call, for a tool that makes calls of its own. */
   readonly tools: OtherTools;
   /** Has hooks judge what a tool does without a dispatch of `tools`. */

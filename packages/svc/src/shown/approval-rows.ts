@@ -24,7 +24,10 @@ export function approvalTitle({ effect }: AskedApproval): string {
 
 /** The line in which it is answered. */
 export function approvalPrompt({ options, effect }: AskedApproval): string {
-  if (effect['kind'] === 'grant') return 'grant it? y for the next command, s in this session, n no > ';
+  if (effect['kind'] === 'grant') {
+    const once = typeof effect['host'] === 'string' ? 'this' : 'the next';
+    return `grant it? y for ${once} command, s in this session, n no > `;
+  }
   const session = options.includes('session') ? ', s in this session' : '';
   const always = options.includes('manifest') ? ', a in every session' : '';
   return `run it? y once${session}${always}, n no > `;

@@ -13,7 +13,8 @@ export function laterGrantRows(grants: readonly LaterGrant[]): Shown {
   return joined([
     say`granted while it ran:\n`,
     ...grants.map(
-      ({ program, option, by, at }) => say`  ${inertJson(program)} ${far[option]}, by ${by} at ${shownMinute(at)}\n`,
+      ({ option, by, at, ...thing }) =>
+        say`  ${inertJson('host' in thing ? thing.host : thing.program)} ${far[option]}, by ${by} at ${shownMinute(at)}\n`,
     ),
   ]);
 }

@@ -28,6 +28,8 @@ interface StartedCommand {
   readonly process: LaunchedProcess;
   /** Whether its call waits for its end, however long that takes. */
   readonly isAwaited?: boolean;
+  /** What it has a person asked, which its grace does not count; null where that is nothing. Never rejects. */
+  readonly question?: () => Promise<unknown> | null;
   /** Settles once the process and its outputs have ended. */
   readonly finished: Promise<ToolOutcome>;
 }
@@ -117,17 +119,31 @@ export class BackgroundCommands {
     await Promise.all(ends);
   }
 
-  #firstOf({ finished, isAwaited }: StartedCommand, onGrace: () => Watched): Promise<Watched> {
+  #firstOf({ finished, isAwaited, question }: StartedCommand, onGrace: () => Watched): Promise<Watched> {
     const { clock, graceMs } = this.settings;
     return new Promise((resolve, reject) => {
-      const cancelTimer = isAwaited ? (): void => {} : clock.after(graceMs, () => resolve(onGrace()));
+      let isOver = false;
+      let cancelTimer = (): void => {};
+      const wait = (): void => {
+        if (isOver || isAwaited === true) return;
+        cancelTimer = clock.after(graceMs, () => {
+          const open = question?.() ?? null;
+          if (open === null) resolve(onGrace());
+          else void open.then(wait);
+        });
+      };
+      const end = (): void => {
+        isOver = true;
+        cancelTimer();
+      };
+      wait();
       finished.then(
         () => {
-          cancelTimer();
+          end();
           resolve({ kind: 'ended' });
         },
         (error: unknown) => {
-          cancelTimer();
+          end();
           reject(error);
         },
       );

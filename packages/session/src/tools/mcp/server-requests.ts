@@ -32,7 +32,7 @@ export interface ServerTokens {
 /** Hears of each request once its answer is over, and of one whose host may not be where its name leads. */
 export interface ServerTraffic {
   readonly onTraffic: (exchange: { readonly url: URL; readonly bytesIn: number; readonly bytesOut: number }) => void;
-  readonly onRefused: (url: URL, rule?: string) => void;
+  readonly onRefused: (url: URL, rule?: string, isMetadata?: boolean) => void;
 }
 
 interface RequestSettings {
@@ -149,7 +149,8 @@ function follow(asking: ClientRequest, url: URL, { onTraffic, onRefused }: Serve
     });
   });
   asking.once('error', (error) => {
-    if (isCoded(error) && error.code === 'ERR_ADDRESS_PROHIBITED') onRefused(url);
+    if (!isCoded(error) || error.code !== 'ERR_ADDRESS_PROHIBITED') return;
+    onRefused(url, undefined, 'isMetadata' in error && error.isMetadata === true);
   });
 }
 

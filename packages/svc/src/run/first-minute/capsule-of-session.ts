@@ -9,6 +9,7 @@ import type { CapsuleManifest } from '@svc/artifacts/manifest/schema.ts';
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import { isBeneath, realPath } from '@svc/kit/files/resolve-beneath.ts';
 import { readFileUpTo } from '@svc/kit/files/read-up-to.ts';
+import { formatDestination, parseDestination } from '@svc/kit/net/network-destination.ts';
 import { laterGrantsIn } from '@svc/record/sessions/later-grants.ts';
 import { openOwn } from '@svc/record/journal/line-file.ts';
 import {
@@ -58,7 +59,7 @@ export function capsuleOfSession(
         : ['It works in a folder of its own repository, where this file lies: svc run --task "<task>"']),
   ];
   return {
-    text: capsuleText(name, comment, withCommands(granted, partsOf(manifest, keyVariableIn(text), path))),
+    text: capsuleText(name, comment, withGranted(granted, partsOf(manifest, keyVariableIn(text), path))),
     path,
   };
 }
@@ -78,17 +79,23 @@ function pathOf(folder: string | null, directory: string): string | null {
   return isBeneath(around, folder) ? relative(around, folder) || '.' : null;
 }
 
-/** The manifest of a task, and the commands that a person has granted to all of its session since. */
-function kept(folder: string, id: string): { readonly text: string; readonly granted: readonly string[] } {
+/** What a person has granted to all of a session since it began. */
+interface GrantedSince {
+  readonly commands: readonly string[];
+  readonly hosts: readonly string[];
+}
+
+/** The manifest of a task, with what was granted since. */
+function kept(folder: string, id: string): { readonly text: string; readonly granted: GrantedSince } {
   const directory = holdSession(folder, id);
   const fd = openOwn(directory, keptManifest, thisUser());
   try {
     const text = fd === null ? undefined : readFileUpTo(fd, largestManifest)?.toString('utf8');
     if (text !== undefined) {
-      const granted = laterGrantsIn(directory).flatMap(({ command, option }) =>
-        option === 'session' ? [command] : [],
-      );
-      return { text, granted };
+      const granted = laterGrantsIn(directory).filter(({ option }) => option === 'session');
+      const commands = granted.flatMap((each) => ('command' in each ? [each.command] : []));
+      const hosts = granted.flatMap((each) => ('host' in each ? [shortest(each.host)] : []));
+      return { text, granted: { commands, hosts } };
     }
     if (isUnstarted(directory)) throw neverStarted(id);
   } finally {
@@ -100,11 +107,18 @@ function kept(folder: string, id: string): { readonly text: string; readonly gra
   });
 }
 
-function withCommands(
-  granted: readonly string[],
+function withGranted(
+  granted: GrantedSince,
   { grants, ...parts }: Parameters<typeof capsuleText>[2],
 ): Parameters<typeof capsuleText>[2] {
-  return { ...parts, grants: { ...grants, commands: [...new Set([...grants.commands, ...granted])] } };
+  const commands = [...new Set([...grants.commands, ...granted.commands])];
+  return { ...parts, grants: { ...grants, commands, hosts: [...new Set([...grants.hosts, ...granted.hosts])] } };
+}
+
+/** As a manifest spells it; one that nobody wrote there stays as it is, for the manifest to refuse. */
+function shortest(host: string): string {
+  const reading = parseDestination(host);
+  return reading.kind === 'destination' ? formatDestination(reading.destination) : host;
 }
 
 function partsOf(

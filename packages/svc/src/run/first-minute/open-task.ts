@@ -31,7 +31,7 @@ import { chooseModel, type ChosenModel } from './choose-model.ts';
 import { knownContext } from './providers.ts';
 import { strangerAt } from './listener-owner.ts';
 import type { NamedServer } from './named-servers.ts';
-import { RefusedThings } from './refused-things.ts';
+import { canAsk, RefusedThings } from './refused-things.ts';
 import type { AdhocTask } from './task-companion.ts';
 
 /** What only a task without a manifest takes. */
@@ -128,7 +128,9 @@ export async function openTask(
     ...granted.commands,
     ...servers.map(({ name }) => name),
   ]);
-  const grants = { ...granted, servers, skills: found.skills };
+  const hasPerson = flags.isChat === true || context.stderr.isTerminal;
+  const asks = hasPerson && canAsk(granted) ? ({ asks: achieved === 'sealed' ? 'hosts' : 'commands' } as const) : {};
+  const grants = { ...granted, ...asks, servers, skills: found.skills };
   const folder = folderName(path);
   const contextTokens = flags.context ?? knownContext(model);
   const text = capsuleText(adhocName, keptComment(path, writable), {
@@ -147,7 +149,7 @@ export async function openTask(
         text,
         root,
         project,
-        ...(widening === null || (flags.isChat !== true && !context.stderr.isTerminal) ? {} : { widening }),
+        ...(grants.asks === undefined ? {} : { widening }),
         warnings: [...absentVariables(grants, env), ...(git?.warnings ?? []), ...found.warnings],
       },
       ...(git === null ? {} : { env: { ...env, ...git.identity } }),

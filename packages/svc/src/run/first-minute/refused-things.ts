@@ -4,13 +4,13 @@ import { join } from 'node:path';
 
 import { isMaskedName } from '@svc/kit/files/masked-names.ts';
 import { readFileUpTo } from '@svc/kit/files/read-up-to.ts';
-import { parseDestination } from '@svc/kit/net/network-destination.ts';
+import { formatDestination, parseDestination } from '@svc/kit/net/network-destination.ts';
+import { classifyAddress, fixedAddresses } from '@svc/kit/net/address-class.ts';
 import { isBeneath } from '@svc/kit/files/resolve-beneath.ts';
 import { unlessErrno } from '@svc/kit/files/unless-refused.ts';
 import { findProgram } from '@svc/sandbox/find-program.ts';
 import type { ApprovalOption } from '@svc/protocol/approval.ts';
-import type { Widening } from '@svc/session/approvals/approvals.ts';
-import type { WantedCommand } from '@svc/session/approvals/asked-effect.ts';
+import type { WantedCommand, Widening } from '@svc/session/approvals/wanted-grants.ts';
 import type { Activity } from '@svc/session/task/activity.ts';
 import type { DispatchedCall } from '@svc/session/tools/tool.ts';
 import { joined, say, type Shown } from '@svc/terminal/screen/shown.ts';
@@ -26,7 +26,7 @@ interface RefusalQuestion {
 }
 
 const maxThings = 20;
-/** A task asks for no more commands than that. */
+/** A task asks for no more commands and hosts than that. */
 const maxAsked = 20;
 /** Limit for what a call was given and said. */
 const maxText = 16 * 1024;
@@ -55,11 +55,16 @@ const unreached =
   /(?:resolve host(?: name)?|ENOTFOUND|EAI_AGAIN|unable to resolve|Failed to connect to)[: ]{1,2}['"]?([A-Za-z0-9][A-Za-z0-9.-]{0,252})/g;
 const address = /https?:\/\/([A-Za-z0-9][A-Za-z0-9.-]{0,252}(?::\d{1,5})?)/g;
 
+/** Whether anything can be granted while a task runs: commands have to be held, and a shell has to be there that starts a further one. */
+export function canAsk({ floor, commands }: Pick<TaskGrants, 'floor' | 'commands'>): boolean {
+  return floor !== null && commands.includes('sh');
+}
+
 /** What one task was refused, each thing once. Texts of the model and of programs only point to it: what is said of them is checked. */
 export class RefusedThings {
   readonly #question: RefusalQuestion;
   readonly #things = new Map<string, RefusedThing>();
-  /** Commands that a person was asked about: what was refused or granted for the session is not asked about again. */
+  /** Commands and hosts that a person was asked about: what was refused or granted for the session is not asked about again. */
   readonly #settled = new Map<string, ApprovalOption | null>();
   /** Granted to the next command, by the person who looked at the refusal: that one is over. */
   readonly #granted = new Set<string>();
@@ -74,16 +79,17 @@ export class RefusedThings {
     return [...this.#things.values()];
   }
 
-  /** Grants what is found missing here, one command at a time; a shell has to be there that starts it. */
-  get widening(): Widening | null {
-    const { grants } = this.#question;
-    if (grants.floor === null || !grants.commands.includes('sh')) return null;
+  /** Grants what is found missing here, one thing at a time, where `canAsk` says so. */
+  get widening(): Widening {
     return {
       wanted: (call) => this.#wanted(call),
-      decided: ({ name: command }, option) => {
-        if (option === 'once') this.#granted.add(command);
-        else this.#settled.set(command, option);
-        if (option !== null) this.#things.delete(`command ${command}`);
+      wantsHost: (host) => this.#asked < maxAsked && !this.#settled.has(host) && isPublic(host),
+      decided: (wanted, option) => {
+        const [kind, what] = 'host' in wanted ? ['network', spelt(wanted.host)] : ['command', wanted.name];
+        if (kind === 'network') this.#asked += 1;
+        if (option === 'once') this.#granted.add(what);
+        else this.#settled.set(what, option);
+        if (option !== null) this.#things.delete(`${kind} ${what}`);
       },
     };
   }
@@ -188,7 +194,8 @@ export class RefusedThings {
 
   #isGranted(host: string): boolean {
     const { hosts } = this.#question.grants;
-    return hosts.includes(host) || !/[.:]/.test(host) || parseDestination(host).kind !== 'destination';
+    const isSettled = this.#settled.get(spelt(host)) === 'session';
+    return isSettled || hosts.includes(host) || !/[.:]/.test(host) || parseDestination(host).kind !== 'destination';
   }
 
   #add(thing: RefusedThing): void {
@@ -198,6 +205,22 @@ export class RefusedThings {
     if (known === undefined ? this.#things.size < maxThings : (thing.flag ?? '').length > (known.flag ?? '').length)
       this.#things.set(key, thing);
   }
+}
+
+/** As `--net` takes it, without the usual port. */
+function spelt(host: string): string {
+  const reading = parseDestination(host);
+  return reading.kind === 'destination' ? formatDestination(reading.destination) : host;
+}
+
+/** A name of the public network, or an address there. Of any other place `--net` alone says that it is meant. */
+function isPublic(text: string): boolean {
+  const reading = parseDestination(text);
+  if (reading.kind !== 'destination') return false;
+  const { host } = reading.destination;
+  const fixed = fixedAddresses(host);
+  if (fixed !== undefined) return fixed.every((each) => classifyAddress(each) === 'public');
+  return /\.(?!local(?:host)?$|internal$)[a-z0-9-]+$/.test(host);
 }
 
 function line({ kind, what, flag }: RefusedThing): Shown {
