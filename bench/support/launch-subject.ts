@@ -92,13 +92,14 @@ function boundPrograms(destination: HostBinding['destination'], directory: strin
         scheme: 'bearer',
         user: '',
         signing: null,
+        tokenEndpoint: null,
         env: 'SERVICE_TOKEN',
         shape: 'svc-key-',
       },
     ],
   };
   const secrets = new Map([['service', new Secret('key-of-the-bench')]]);
-  const keys = new SessionKeys({ grants, secrets, clock: systemClock });
+  const keys = new SessionKeys({ grants, secrets, clock: systemClock, tokens: new Map() });
   return new BoundPrograms({
     grants,
     keys,

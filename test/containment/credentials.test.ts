@@ -19,6 +19,7 @@ import { dirname, join } from 'node:path';
 import { startFakeOpenAi } from '@svc/testing/fake-openai.ts';
 import { describe, expect, it, onTestFinished } from 'vitest';
 
+import { AuthorizationServer } from '../support/authorization-server.ts';
 import { useCapsules } from '../support/capsule-folders.ts';
 import { certify, shown } from '../support/certify.ts';
 import { makeRepository, serveGit } from '../support/git-service.ts';
@@ -31,6 +32,8 @@ import { hasProgram, whereClassIs } from './use-capsule.ts';
 
 const capsule = useCapsules();
 const canary = 'canary-key-0123456789';
+/** What a server gives for the key, where that is renewed. */
+const accessToken = 'canary-access-0123456789';
 const host = 'api.company.test';
 const hasPrograms = ['openssl', 'curl', 'git', 'python3'].every(hasProgram);
 
@@ -130,7 +133,8 @@ const whole = `capabilities:
 `;
 
 function isKnown(authorization: string): boolean {
-  return authorization === `Basic ${Buffer.from(`x-access-token:${canary}`).toString('base64')}`;
+  const own = `Basic ${Buffer.from(`x-access-token:${canary}`).toString('base64')}`;
+  return [own, `Bearer ${accessToken}`].includes(authorization);
 }
 
 interface Answering {
@@ -344,6 +348,41 @@ describe.skipIf(!hasPrograms)('a key for commands in sealed (skipped without ope
       expect(ran.heard.join('\n') + ran.stdout + ran.stderr).not.toContain('canary');
     },
   );
+
+  it('has svc renew it where it expires, and reaches the service with what that gives alone', async (context) => {
+    const issuer = await AuthorizationServer.start();
+    onTestFinished(() => issuer.close());
+    let renewals = 0;
+    issuer.rules.instead = (_, response) => {
+      renewals += 1;
+      const given = { access_token: accessToken, token_type: 'Bearer', expires_in: 3600 };
+      response.setHeader('content-type', 'application/json').end(JSON.stringify(given));
+      return true;
+    };
+    const { run, asked } = await service();
+    const commands = [
+      `for n in 1 2 3 4 5; do curl -sS ${u}/me & done; wait`,
+      `curl -sS -H "authorization: Bearer $SERVICE_TOKEN" ${u}/me`,
+      `curl -sS -w '%{http_code}' -H 'authorization: Bearer of-somebody-else' ${u}/me`,
+      `curl -sS -w '%{http_code}' ${u}/echo`,
+      'env; cat /proc/*/environ; grep -rsl can""ary . /etc /tmp "$HOME" /opt; echo searched',
+    ];
+    const renewed = `scheme: oauth2, user: client, token_endpoint: "${issuer.issuer}/token"`;
+    const manifest = whole.replace('scheme: basic, user: x-access-token', renewed);
+    const ran = await whereClassIs(context, 'sealed', async () => await run(commands, { manifest }));
+    expect(ran.heard[0]?.match(/known identity/g)).toHaveLength(5);
+    expect(ran.heard.slice(1)).toEqual([
+      expect.stringContaining('known identity'),
+      expect.stringMatching(/credential of its own, the header authorization.*403/s),
+      expect.stringMatching(/and was cut.*502/s),
+      expect.stringContaining('searched'),
+    ]);
+    expect(renewals).toBe(1);
+    expect(asked.filter((each) => each.endsWith(' unknown'))).toEqual([]);
+    expect(ran.heard.join('\n') + ran.stdout + ran.stderr).not.toContain('canary');
+    for (const path of filesIn(join(ran.workspace.folder, '.svc')))
+      expect(readFileSync(path, 'latin1').includes('canary'), path).toBe(false);
+  }, 120_000);
 
   it('lets the client of GitHub open a pull request with the placeholder alone', async (context) => {
     context.skip(!hasProgram('gh'), 'needs gh');

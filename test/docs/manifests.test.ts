@@ -45,6 +45,7 @@ const env = {
   TEAM_REGISTRY_KEY: 'key',
   TOOLS_TOKEN: 'token',
   GITHUB_TOKEN: 'ghp_of-nobody',
+  CRM_REFRESH_TOKEN: 'refresh-of-nobody',
   AWS_ACCESS_KEY_ID: 'AKIDEXAMPLE',
   AWS_SECRET_ACCESS_KEY: 'secret-of-nobody',
   NOTIFY_SECRET: 's',

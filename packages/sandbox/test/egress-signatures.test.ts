@@ -3,7 +3,7 @@ import { createServer, request, type Server } from 'node:http';
 import { createSecureContext } from 'node:tls';
 
 import { Secret } from '@svc/kit/diagnostics/secret.ts';
-import type { BoundHost, HeaderLine } from '@svc/kit/keys/bound-host.ts';
+import type { BoundHost, HeaderLine, RequestSigner } from '@svc/kit/keys/bound-host.ts';
 import { boundHost } from '@svc/kit/keys/bound-origin.ts';
 import { signatureOf } from '@svc/kit/keys/sigv4.ts';
 import { sha256Hex } from '@svc/kit/sha256.ts';
@@ -167,23 +167,27 @@ describe('a program that asks a host which wants signatures', () => {
     ]);
   });
 
-  it('reaches nothing where the signing itself fails', async () => {
+  it.each<readonly [string, number, RegExp, RequestSigner['sign']]>([
+    ['throws', 403, /could not be held/, () => Promise.reject(new Error('canary'))],
+    [
+      'has no key to sign with',
+      502,
+      /^A request to http:\/\/service\.test has no key\.$/m,
+      () => Promise.resolve({ fault: 'has no key' }),
+    ],
+  ])('reaches nothing where the signing %s', async (_, status, words, sign) => {
     const sound = signing('lambda');
-    const fails: BoundHost = {
+    host = {
       ...sound,
       decide: (asked) => {
         const decision = sound.decide(asked);
         if (decision.kind === 'refused' || decision.signer === null) throw new Error('it is signed');
-        const sign = (): never => {
-          throw new Error('canary');
-        };
         return { ...decision, signer: { ...decision.signer, sign } };
       },
     };
-    host = fails;
     const bytes = [`GET ${origin}/x HTTP/1.1\r\nHost: service.test\r\n\r\n`];
     const given = parseResponse(await exchange({ port: fixture.port, bytes, halfClose: true }));
-    expect([given.status, given.body]).toEqual([403, expect.stringContaining('could not be held')]);
+    expect([given.status, given.body]).toEqual([status, expect.stringMatching(words)]);
     expect(arrived).toEqual([]);
   });
 });

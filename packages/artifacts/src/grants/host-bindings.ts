@@ -26,8 +26,10 @@ export interface CredentialGrant {
   /** In lower case. */
   readonly header: string;
   readonly scheme: CredentialScheme;
-  /** The user of `basic`, the access key of `sigv4`, else empty. */
+  /** The user of `basic`, the access key of `sigv4`, the client of `oauth2`, else empty. */
   readonly user: string;
+  /** Where `oauth2` has access tokens; null for the others. */
+  readonly tokenEndpoint: string | null;
   /** What `sigv4` signs for; null for the others. */
   readonly signing: { readonly region: string; readonly service: string } | null;
   /** The variable that has the placeholder. */
@@ -46,12 +48,13 @@ export function keyGrantsIn({ network, credentials = {} }: CapsuleManifest['capa
   return {
     bindings: (network?.allow ?? []).flatMap((entry) => (typeof entry === 'string' ? [] : bindingOf(entry))),
     credentials: Object.entries(credentials).map(
-      ([name, { for: subjects = [], header, scheme, user, region = '', service = '', env, shape }]) => ({
+      ([name, { for: subjects = [], header, scheme, user, region = '', service = '', env, shape, ...more }]) => ({
         name,
         for: [...new Set(subjects)],
         header: header.toLowerCase(),
         scheme: scheme ?? (header.toLowerCase() === 'authorization' ? 'bearer' : 'raw'),
         user: user ?? '',
+        tokenEndpoint: more.token_endpoint ?? null,
         signing: scheme === 'sigv4' ? { region, service } : null,
         env: env ?? null,
         shape,
@@ -91,6 +94,7 @@ export interface KeyFields {
     readonly scheme: CredentialScheme;
     readonly region?: string;
     readonly service?: string;
+    readonly token_endpoint?: string;
     readonly env?: string;
   }[];
 }
@@ -102,12 +106,13 @@ export function keyFields({ bindings, credentials }: KeyGrants): KeyFields {
     ...(credential === null ? {} : { credential }),
     ...(allowsForeign ? ({ foreign: 'allow' } as const) : {}),
   }));
-  const held = credentials.map(({ name, for: subjects, header, scheme, signing, env }) => ({
+  const held = credentials.map(({ name, for: subjects, header, scheme, signing, tokenEndpoint, env }) => ({
     name,
     for: subjects,
     header,
     scheme,
     ...signing,
+    ...(tokenEndpoint === null ? {} : { token_endpoint: tokenEndpoint }),
     ...(env === null ? {} : { env }),
   }));
   return { ...(hosts.length === 0 ? {} : { bound_hosts: hosts }), ...(held.length === 0 ? {} : { credentials: held }) };
@@ -153,5 +158,7 @@ function beyondBinding(held: HostBinding | null, asked: HostBinding | null): str
 
 function formOf({ credentials }: KeyGrants, name: string | null): string {
   const found = credentials.find((each) => each.name === name);
-  return found === undefined ? '' : JSON.stringify([found.header, found.scheme, found.user, found.signing]);
+  return found === undefined
+    ? ''
+    : JSON.stringify([found.header, found.scheme, found.user, found.signing, found.tokenEndpoint]);
 }

@@ -104,9 +104,6 @@ const credentialName = z
   .string()
   .check(z.regex(/^[a-z][a-z0-9-]{0,31}$/, 'must be up to 32 lowercase letters, digits and hyphens'));
 
-/** Kinds of keys that are no text in a header. */
-const laterSchemes: ReadonlySet<unknown> = new Set(['oauth2']);
-
 /** A part of the scope of a signature. */
 const scopeWord = z
   .string()
@@ -119,18 +116,13 @@ const credential = z.strictObject({
     z.string().check(z.regex(/^[A-Za-z0-9-]{1,64}$/, 'must be the name of a header')),
     'authorization',
   ),
-  scheme: z.optional(
-    z.enum(credentialSchemes, {
-      error: ({ input }) =>
-        laterSchemes.has(input)
-          ? `${String(input)} is not in this version, which has ${credentialSchemes.join(', ')}`
-          : `must be one of ${credentialSchemes.join(', ')}`,
-    }),
-  ),
+  scheme: z.optional(z.enum(credentialSchemes, { error: `must be one of ${credentialSchemes.join(', ')}` })),
   user: z.optional(z.string().check(z.regex(/^[!-9;-~]{1,128}$/, 'must be printable characters without a colon'))),
   region: z.optional(scopeWord),
   service: z.optional(scopeWord),
   session_token: z.optional(z.string()),
+  token_endpoint: z.optional(z.string()),
+  client_secret: z.optional(z.string()),
   env: z.optional(programVariable),
   shape: z._default(
     z.string().check(z.regex(/^[A-Za-z0-9._-]{0,32}$/, 'must be up to 32 plain characters')),

@@ -4,7 +4,7 @@ import { DiagnosticList } from '@svc/kit/diagnostics/diagnostic.ts';
 import type { Environment } from '@svc/kit/environment.ts';
 import { keyGrantsIn } from '../grants/host-bindings.ts';
 import { loadCapsuleManifest } from './load.ts';
-import { type LoadedManifest, sessionTokenOf } from './loaded-manifest.ts';
+import { besideValue, type LoadedManifest } from './loaded-manifest.ts';
 
 const canary = 'canary-key-0123456789';
 const base = `name: demo
@@ -37,6 +37,14 @@ function signing({ user = ', user: AKIDEXAMPLE', scope = ', region: eu-west-1, s
   return capsule({ key: `{ value: "\${TOKEN}", for: [web], scheme: sigv4${user}${scope}${more} }` });
 }
 
+function renewing({
+  user = ', user: client',
+  endpoint = ', token_endpoint: "https://login.test/token"',
+  more = '',
+} = {}): string {
+  return capsule({ key: `{ value: "\${TOKEN}", for: [web], scheme: oauth2${user}${endpoint}${more} }` });
+}
+
 describe('a credential in a manifest', () => {
   it('leaves no value and no reference there, and its grants are read', () => {
     const loaded = load(capsule({ entry: ', rules: ["GET /repos/**"]' }));
@@ -59,6 +67,7 @@ describe('a credential in a manifest', () => {
           header: 'authorization',
           scheme: 'bearer',
           user: '',
+          tokenEndpoint: null,
           signing: null,
           env: null,
           shape: 'svc-key-',
@@ -70,7 +79,7 @@ describe('a credential in a manifest', () => {
   it('has a session token that stands nowhere else either, and variables for two halves and a region', () => {
     const more = ', session_token: "${SESSION}", env: AWS_ACCESS_KEY_ID';
     const loaded = load(signing({ more }), { TOKEN: canary, SESSION: 'canary-session' });
-    expect(loaded.credentials?.get(sessionTokenOf('service'))?.reveal()).toBe('canary-session');
+    expect(loaded.credentials?.get(besideValue('service', 'session_token'))?.reveal()).toBe('canary-session');
     expect(JSON.stringify([loaded.manifest, loaded.references])).not.toContain('canary');
     expect(keyGrantsIn(loaded.manifest.capabilities).credentials).toMatchObject([
       { scheme: 'sigv4', user: 'AKIDEXAMPLE', signing: { region: 'eu-west-1', service: 's3' } },
@@ -124,10 +133,24 @@ describe('a credential in a manifest', () => {
       capsule({ key: '{ value: "${TOKEN}", for: [web], session_token: "${TOKEN}" }' }),
       'session_token stands without scheme: sigv4',
     ],
+    ['is renewed without a client', renewing({ user: '' }), 'with scheme: oauth2 has no user'],
+    ['is renewed nowhere', renewing({ endpoint: '' }), 'with scheme: oauth2 has no token_endpoint'],
     [
-      'would be refreshed',
-      capsule({ key: '{ value: "${TOKEN}", for: [web], scheme: oauth2 }' }),
-      'oauth2 is not in this version',
+      'is renewed over http',
+      renewing({ endpoint: ', token_endpoint: "http://login.test/token"' }),
+      'credentials.service.token_endpoint ',
+    ],
+    ['is renewed with a short secret', renewing({ more: ', client_secret: short' }), 'client_secret has fewer than 8'],
+    ['is renewed in another header', renewing({ more: ', header: x-key' }), 'another header than authorization'],
+    [
+      'has a token endpoint for another scheme',
+      signing({ more: ', token_endpoint: "https://login.test/token"' }),
+      'token_endpoint stands without scheme: oauth2',
+    ],
+    [
+      'has a scheme that is none',
+      capsule({ key: '{ value: "${TOKEN}", for: [web], scheme: digest }' }),
+      'one of bearer',
     ],
     ['goes over http', capsule({ host: 'http://api.test' }), 'over http'],
     ['has no scheme', capsule({ host: 'api.test' }), 'has no scheme'],

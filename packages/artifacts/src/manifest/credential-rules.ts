@@ -1,6 +1,7 @@
 /** The rules of a manifest's credentials and of hosts that are granted with rules or a credential: what cannot be held as it is written is refused. */
 
 import { didYouMean } from '@svc/kit/diagnostics/closest-name.ts';
+import { endpointFault } from '@svc/kit/net/endpoint.ts';
 import {
   covers,
   destinationOf,
@@ -178,30 +179,41 @@ function checkCredential(draft: Draft, name: string, findings: Findings): void {
   });
 }
 
+/** Keys that one scheme alone has. */
+const ownKeys = { sigv4: ['region', 'service', 'session_token'], oauth2: ['token_endpoint', 'client_secret'] };
+const neededKeys: ReadonlyMap<unknown, readonly string[]> = new Map([
+  ['basic', ['user']],
+  ['sigv4', ['user', 'region', 'service']],
+  ['oauth2', ['user', 'token_endpoint']],
+]);
+
 type KeyFault = readonly [key: string, clause: string, hint: string];
 
 /** What a scheme needs beside the value, and what stands there for another scheme. */
 function schemeFaults(draft: Draft, path: KeyPath, { scheme, user }: Record<string, unknown>): readonly KeyFault[] {
-  const isSigned = scheme === 'sigv4';
-  if (!isSigned) {
-    const stray = ['region', 'service', 'session_token'].filter((key) => draft.has(...path, key));
-    const faults = stray.map((key): KeyFault => [key, `.${key} stands without scheme: sigv4`, 'remove it']);
-    if (scheme === 'basic' && user === undefined)
-      faults.push(['user', ' with scheme: basic has no user', 'add the name of the user']);
-    if (scheme !== 'basic' && user !== undefined)
-      faults.push(['user', '.user stands without scheme: basic or sigv4', 'remove it']);
-    return faults;
-  }
-  const missing = ['user', 'region', 'service'].filter((key) => !draft.has(...path, key));
-  const faults = missing.map((key): KeyFault => [
-    key,
-    ` with scheme: sigv4 has no ${key}`,
-    'add user: the access key, region and service, as in eu-west-1 and s3',
-  ]);
+  const faults = Object.entries(ownKeys).flatMap(([its, keys]) =>
+    keys
+      .filter((key) => scheme !== its && draft.has(...path, key))
+      .map((key): KeyFault => [key, `.${key} stands without scheme: ${its}`, 'remove it']),
+  );
+  const needs = neededKeys.get(scheme) ?? [];
+  if (user !== undefined && !needs.includes('user'))
+    faults.push(['user', '.user stands without scheme: basic, sigv4 or oauth2', 'remove it']);
+  for (const key of needs)
+    if (!draft.has(...path, key))
+      faults.push([key, ` with scheme: ${String(scheme)} has no ${key}`, `add ${needs.join(', ')} (docs/boundary.md)`]);
+  if (scheme !== 'sigv4' && scheme !== 'oauth2') return faults;
   const header = draft.at(...path, 'header');
   if (typeof header === 'string' && header.toLowerCase() !== 'authorization')
-    faults.push(['header', ' with scheme: sigv4 has another header than authorization', 'remove it']);
-  const variable = draft.at(...path, 'env');
+    faults.push(['header', ` with scheme: ${scheme} has another header than authorization`, 'remove it']);
+  const endpoint = draft.at(...path, 'token_endpoint');
+  const fault = typeof endpoint === 'string' && scheme === 'oauth2' ? endpointFault(endpoint) : undefined;
+  if (fault !== undefined)
+    faults.push(['token_endpoint', `.token_endpoint ${fault}`, 'name the address that gives tokens']);
+  const secret = draft.at(...path, 'client_secret');
+  if (typeof secret === 'string' && referencedVariable(secret) === undefined && secret.length < shortestValue)
+    faults.push(['client_secret', `.client_secret has fewer than ${shortestValue} characters`, 'give a longer one']);
+  const variable = scheme === 'sigv4' ? draft.at(...path, 'env') : undefined;
   if (typeof variable === 'string' && !variable.endsWith(accessKeyVariable))
     faults.push([
       'env',

@@ -242,12 +242,15 @@ export const capsuleKeys: Readonly<Record<string, string>> = {
   'capabilities.credentials.*.for': 'Who gets it: shell for commands, and names of artifacts.',
   'capabilities.credentials.*.header': 'The header that has it.',
   'capabilities.credentials.*.scheme':
-    'bearer: after the word Bearer, which authorization has without it. basic: as a password. raw: alone, which other headers have. sigv4: a signature of AWS.',
-  'capabilities.credentials.*.user': 'The user of scheme basic, the access key of sigv4.',
+    'bearer: after the word Bearer, which authorization has without it. basic: as a password. raw: alone, which other headers have. sigv4: a signature of AWS. oauth2: as an access token that is had for it.',
+  'capabilities.credentials.*.user': 'The user of scheme basic, the access key of sigv4, the client of oauth2.',
   'capabilities.credentials.*.region': 'The region that scheme sigv4 signs for.',
   'capabilities.credentials.*.service': 'The service that scheme sigv4 signs for, as s3.',
   'capabilities.credentials.*.session_token':
     'What goes with a key of sigv4 that expires, best as ${VARIABLE}. Only the host ever holds it.',
+  'capabilities.credentials.*.token_endpoint': 'Where scheme oauth2 has access tokens for its value, a refresh token.',
+  'capabilities.credentials.*.client_secret':
+    'What the client of oauth2 shows there, best as ${VARIABLE}. Only the host ever holds it.',
   'capabilities.credentials.*.env': 'A variable that gets a placeholder, which svc replaces by the key.',
   'capabilities.credentials.*.shape': 'What the placeholder begins with, for programs that look at it.',
   'capabilities.network.unix_sockets': 'True allows the use of unix sockets.',

@@ -18,7 +18,7 @@ import { referencedVariable } from './references.ts';
 import { checkCapsuleRules } from './rules.ts';
 import { capsuleManifest, type CapsuleManifest } from './schema.ts';
 import { normalizeWorkdirPath } from './workdir-path.ts';
-import { type LoadedManifest, sessionTokenOf } from './loaded-manifest.ts';
+import { besideValue, type LoadedManifest } from './loaded-manifest.ts';
 
 interface LoadRequest {
   /** Path of the manifest; its directory is the workspace root, and diagnostics name it as it is given here. */
@@ -40,7 +40,8 @@ interface LoadRequest {
 
 const apiKeyPath = 'inference.api_key';
 /** The places of keys that only the host has. */
-const keyPaths = /^(?:inference\.api_key|notify\.secret|capabilities\.credentials\.[^.]+\.(?:value|session_token))$/;
+const keyPaths =
+  /^(?:inference\.api_key|notify\.secret|capabilities\.credentials\.[^.]+\.(?:value|session_token|client_secret))$/;
 const defaultPeerTtlSecs = 3600;
 
 /**
@@ -131,9 +132,10 @@ function credentialsOf(
   { credentials = {} }: CapsuleManifest['capabilities'],
   reading: KeyReading,
 ): Pick<LoadedManifest, 'credentials'> {
-  const written = Object.entries(credentials).flatMap(([name, { value, session_token: token }]) => [
+  const written = Object.entries(credentials).flatMap(([name, { value, ...more }]) => [
     [name, value] as const,
-    [sessionTokenOf(name), token] as const,
+    [besideValue(name, 'session_token'), more.session_token] as const,
+    [besideValue(name, 'client_secret'), more.client_secret] as const,
   ]);
   const found = written.flatMap(([name, text]) => {
     const secret = secretOf(text, reading);
@@ -158,6 +160,7 @@ function withoutKeys(manifest: CapsuleManifest): CapsuleManifest {
   for (const credential of Object.values(kept)) {
     delete credential.value;
     delete credential.session_token;
+    delete credential.client_secret;
   }
   return { ...manifest, capabilities: { ...manifest.capabilities, credentials: kept } };
 }

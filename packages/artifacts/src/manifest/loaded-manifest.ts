@@ -15,7 +15,7 @@ export interface LoadedManifest {
   readonly apiKey?: Secret;
   /** The variable that `inference.api_key` refers to; null where the file has the key itself, or none. */
   readonly keyVariable: string | null;
-  /** The keys of `capabilities.credentials` by name, and session tokens by `sessionTokenOf`; absent as `apiKey` is. */
+  /** The keys of `capabilities.credentials` by name, and what is secret beside them by `besideValue`; absent as `apiKey` is. */
   readonly credentials?: ReadonlyMap<string, Secret>;
   /** `notify.secret`; absent as `apiKey` is. */
   readonly notifySecret?: Secret;
@@ -34,7 +34,7 @@ export interface LoadedManifest {
   readonly keep?: () => void;
 }
 
-/** Where the session token of a credential stands in `LoadedManifest.credentials`. */
-export function sessionTokenOf(credential: string): string {
-  return `${credential}.session_token`;
+/** Where a secret beside the value of a credential stands in `LoadedManifest.credentials`. */
+export function besideValue(credential: string, key: 'session_token' | 'client_secret'): string {
+  return `${credential}.${key}`;
 }

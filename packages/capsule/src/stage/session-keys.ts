@@ -1,10 +1,10 @@
 /** Holds the keys of a session, and says what each of those who ask for a host gets of them (docs/boundary.md "Keys"). */
 
 import type { CredentialGrant, HostBinding, KeyGrants } from '@svc/artifacts/grants/host-bindings.ts';
-import { type LoadedManifest, sessionTokenOf } from '@svc/artifacts/manifest/loaded-manifest.ts';
+import { besideValue, type LoadedManifest } from '@svc/artifacts/manifest/loaded-manifest.ts';
 import { signingVariables } from '@svc/artifacts/manifest/signing-variables.ts';
 import type { Clock } from '@svc/kit/clock.ts';
-import type { BoundHost, BoundHosts } from '@svc/kit/keys/bound-host.ts';
+import type { AccessTokens, BoundHost, BoundHosts } from '@svc/kit/keys/bound-host.ts';
 import { boundHost, type HeldKey } from '@svc/kit/keys/bound-origin.ts';
 import { parseRule, type RequestRule } from '@svc/kit/keys/request-rules.ts';
 import type { SigningTerms } from '@svc/kit/keys/signed-again.ts';
@@ -15,6 +15,8 @@ interface SessionKeysDeps {
   /** By the names of their credentials. */
   readonly secrets: LoadedManifest['credentials'];
   readonly clock: Pick<Clock, 'now' | 'randomBytes'>;
+  /** The access tokens of credentials that are renewed, by their names. */
+  readonly tokens: ReadonlyMap<string, AccessTokens>;
 }
 
 /** The keys of one session. A placeholder stands for one key in the hands of one subject. */
@@ -59,6 +61,8 @@ export class SessionKeys {
     const secret = this.#deps.secrets?.get(credential.name);
     if (secret === undefined) return closedHost(origin, credential.name);
     const { name, header, scheme, user, signing } = credential;
+    const tokens = this.#deps.tokens.get(name);
+    if (scheme === 'oauth2' && tokens === undefined) return closedHost(origin, name);
     const placeholder = this.#placeholderOf(credential, subject);
     const key: HeldKey = {
       credential: name,
@@ -69,13 +73,18 @@ export class SessionKeys {
       placeholder,
       allowsForeign: binding.allowsForeign,
       ...(signing === null ? {} : { signing: this.#termsOf(name, signing) }),
+      ...(tokens === undefined ? {} : { tokens }),
     };
     return boundHost({ origin, rules, key });
   }
 
   #termsOf(name: string, signing: NonNullable<CredentialGrant['signing']>): SigningTerms {
     const { secrets, clock } = this.#deps;
-    return { ...signing, sessionToken: secrets?.get(sessionTokenOf(name)) ?? null, now: () => clock.now() };
+    return {
+      ...signing,
+      sessionToken: secrets?.get(besideValue(name, 'session_token')) ?? null,
+      now: () => clock.now(),
+    };
   }
 
   /** Returns null if the credential is not for the subject. */

@@ -84,7 +84,7 @@ export async function stageSession(request: StageRequest): Promise<StagedSession
   const { imports, grantUsage, driver: own, later = null } = request;
   const { containment, hold, env, project, network } = launch;
   const skills = await openSkills(launch, directories);
-  const keys = await sessionKeys(launch);
+  const keys = await sessionKeys(launch, onWarning);
   const bound = keys === null ? null : await boundPrograms(launch, directories, keys);
   const components = new SessionComponents({
     host,
@@ -196,10 +196,14 @@ async function openSkills(launch: PreparedLaunch, directories: SessionDirectorie
 }
 
 /** Is null, and nothing is loaded, where no host is granted with more than its name. */
-async function sessionKeys({ grants, loaded }: PreparedLaunch): Promise<SessionKeys | null> {
+async function sessionKeys(launch: PreparedLaunch, onWarning: StageRequest['onWarning']): Promise<SessionKeys | null> {
+  const { grants, loaded } = launch;
   if (grants.bindings.length === 0) return null;
   const { SessionKeys } = await import('./session-keys.ts');
-  return new SessionKeys({ grants, secrets: loaded.credentials, clock: systemClock });
+  const isRenewed = grants.credentials.some(({ scheme }) => scheme === 'oauth2');
+  const renewed = isRenewed ? await import('./renewed-keys.ts') : null;
+  const tokens = renewed?.renewedKeys(launch, onWarning) ?? new Map();
+  return new SessionKeys({ grants, secrets: loaded.credentials, clock: systemClock, tokens });
 }
 
 /** Is null where no program could reach such a host. */

@@ -54,8 +54,9 @@ export class OutboundHttp {
   }
 
   async #open({ head, body }: Extract<RemoteRequest, { readonly operation: 'open' }>): Promise<RemoteAnswers['open']> {
-    const plan = planRequest(head, body, this.#rules.grants);
     const { onExchange, onTraffic, onRefused } = this.#rules.grants;
+    const asked = planRequest(head, body, this.#rules.grants);
+    const plan = asked.kind === 'permitted' && asked.signer !== null ? await signedPlan(asked, body) : asked;
     if (plan.kind === 'refused') {
       const { error, url, rule } = plan;
       if (url !== undefined) onRefused?.(url, rule);
@@ -66,10 +67,7 @@ export class OutboundHttp {
     if (this.#closed) return { kind: 'refused', error: { tag: 'connection-terminated' } };
     this.#last += 1;
     const watch = { onExchange, onTraffic, onRefused };
-    this.#exchanges.set(
-      this.#last,
-      OutboundExchange.start(signedPlan(plan, body), { timeouts: head, body, send, watch }),
-    );
+    this.#exchanges.set(this.#last, OutboundExchange.start(plan, { timeouts: head, body, send, watch }));
     return { kind: 'opened', exchange: this.#last };
   }
 

@@ -61,6 +61,7 @@ const hostOwned: ReadonlySet<string> = new Set([
 const asItIs = ['accept-encoding', 'identity'] as const;
 const bodyExpected: ReadonlySet<string> = new Set(['POST', 'PUT', 'PATCH']);
 const maxUri = 64 * 1024;
+const signingRule = 'capabilities.network.allow[].credential';
 
 /** Decides on one request: its address against the grants, its headers and framing against what HTTP allows. */
 export function planRequest(head: RequestHead, body: RequestBodyStart, grants: HttpGrants): RequestDecision {
@@ -86,7 +87,7 @@ export function planRequest(head: RequestHead, body: RequestBodyStart, grants: H
   const { signer } = held;
   // What is sent piece by piece has no hash that could be signed before it.
   if (signer?.needsBody === true && !body.finished)
-    return { ...refused({ tag: 'HTTP-request-denied' }), url, rule: 'capabilities.network.allow[].credential' };
+    return { ...refused({ tag: 'HTTP-request-denied' }), url, rule: signingRule };
   return {
     kind: 'permitted',
     url,
@@ -100,14 +101,21 @@ export function planRequest(head: RequestHead, body: RequestBodyStart, grants: H
   };
 }
 
-/** The plan with all of its headers. */
-export function signedPlan({ signer, ...plan }: RequestPlan, { bytes }: RequestBodyStart): RequestPlan {
+/** The plan with all of its headers, or a refusal that says why it has no key. */
+export async function signedPlan(
+  { signer, ...plan }: RequestPlan,
+  { bytes }: RequestBodyStart,
+): Promise<RequestDecision> {
   if (signer === null) return { ...plan, signer };
   const { method, headers } = plan;
   // As Node writes it.
   const asWritten = method.toUpperCase();
-  const added = signer.sign({ method: asWritten, target: targetOf(plan), headers }, bytes);
-  return { ...plan, headers: [...headers, ...added], signer: null };
+  const added = await signer.sign({ method: asWritten, target: targetOf(plan), headers }, bytes);
+  if ('fault' in added) {
+    const error = { tag: 'internal-error', val: `the request to ${plan.url.origin} ${added.fault}` } as const;
+    return { ...refused(error), url: plan.url, rule: signingRule };
+  }
+  return { ...plan, headers: [...headers, ...added.lines], signer: null };
 }
 
 /** What the first line of the request has. */

@@ -56,7 +56,7 @@ export const containmentCodes = {
   'E-CAP-030': {
     title: 'a credential, or what is held of a host, cannot be held as it is written',
     explanation:
-      'capabilities.credentials declares keys that svc puts into requests itself, and a block of capabilities.network.allow says for which host, and which requests may be made there. Refused are: a credential without for or without a host, with a value that is too short or no header can carry, for a header that frames or leads a request, or one that signs without its access key, region or service; a host without a scheme, over http beyond this machine, that is granted twice, or that is the endpoint of the model; a rule that is no method and path, or whose path has two readings; a variable that would give the key itself to a program. The message says which it is.',
+      'capabilities.credentials declares keys that svc puts into requests itself, and a block of capabilities.network.allow says for which host, and which requests may be made there. Refused are: a credential without for or without a host, with a value that is too short or no header can carry, for a header that frames or leads a request, or one that signs or is renewed without all that this needs; a host without a scheme, over http beyond this machine, that is granted twice, or that is the endpoint of the model; a rule that is no method and path, or whose path has two readings; a variable that would give the key itself to a program. The message says which it is.',
   },
   'E-CAP-031': {
     title: 'programs cannot be held to a credential or to rules of a host here',
@@ -67,6 +67,11 @@ export const containmentCodes = {
     title: 'the way of programs to hosts with a credential or rules does not work',
     explanation:
       'Before the first turn, svc starts a program as the commands of the capsule are started. Over TLS it asks a server that stands for a host with a credential. The message says what it got instead of the answer. The session does not start: its programs would reach none of these hosts, or not as they are granted.',
+  },
+  'W-CAP-033': {
+    title: 'a refresh token was replaced',
+    explanation:
+      'A credential with scheme: oauth2 has access tokens for the refresh token in its value. The server that gives them gave another refresh token too, which svc holds until the session ends and keeps nowhere. Servers that do so often take the earlier one no more: the next session may be refused. Have a refresh token made that stays the same, or give the next session a new one.',
   },
   'W-RUN-003': {
     title: 'a command that is listed cannot be run on this host',

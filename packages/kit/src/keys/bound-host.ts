@@ -1,7 +1,7 @@
 /** Says what is held of requests to a host that is granted with rules or a credential, and of its answers. */
 
-/** How a request has the key: after the word `Bearer`, as the password of `Basic`, alone, or in a signature of AWS that is made with it. */
-export const credentialSchemes = ['bearer', 'basic', 'raw', 'sigv4'] as const;
+/** How a request has the key: after the word `Bearer`, as the password of `Basic`, alone, in a signature of AWS that is made with it, or as an access token that it is renewed by. */
+export const credentialSchemes = ['bearer', 'basic', 'raw', 'sigv4', 'oauth2'] as const;
 export type CredentialScheme = (typeof credentialSchemes)[number];
 
 export type HeaderLine = readonly [name: string, value: string];
@@ -20,7 +20,7 @@ export type BoundDecision =
       /** With the key of the host where that is put in. */
       readonly headers: readonly HeaderLine[];
       readonly keyed: boolean;
-      /** Where the key is not put in but signs: its lines are added to the request as it goes out. */
+      /** Where the key itself is not put in: what is made of it is added to the request as it goes out. */
       readonly signer: RequestSigner | null;
     }
   | {
@@ -31,12 +31,26 @@ export type BoundDecision =
       readonly reason: string;
     };
 
-/** Signs a request in the form in which it goes out. */
+/** Makes the credential of a request in the form in which it goes out. */
 export interface RequestSigner {
   /** Whether the whole body is signed: then it is held until it is there. */
   readonly needsBody: boolean;
   /** The lines to add to a request that goes out with this method, target and headers. `body` counts where it is needed. */
-  sign(sent: AskedRequest, body: Uint8Array): readonly HeaderLine[];
+  sign(sent: AskedRequest, body: Uint8Array): Promise<SignedLines>;
+}
+
+/** What is added to a request; a fault, as a clause about the request, where it may not go out. */
+export type SignedLines = { readonly lines: readonly HeaderLine[] } | { readonly fault: string };
+
+/** An access token, or as a clause about the request why it has to do without one. */
+export type AccessToken = { readonly token: string } | { readonly fault: string };
+
+/** Gives the access tokens that a key of `oauth2` is good for. */
+export interface AccessTokens {
+  /** The one that holds now. */
+  current(): Promise<AccessToken>;
+  /** What answers are searched for, beside the key; each has at least eight characters. */
+  secrets(): readonly string[];
 }
 
 /** One origin as one asker meets it. */

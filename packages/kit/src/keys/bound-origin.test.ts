@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 
 import { Secret } from '../diagnostics/secret.ts';
-import type { HeaderLine } from './bound-host.ts';
+import type { AccessToken, AccessTokens, BoundHost, HeaderLine } from './bound-host.ts';
 import { boundHost, type BoundOrigin, type HeldKey } from './bound-origin.ts';
 
 const placeholder = 'ghp_0123456789abcdef0123456789abcdef';
@@ -133,6 +133,38 @@ describe('a request to a host with a credential', () => {
     });
     const headers = [['x-http-method-override', 'DELETE']] as const;
     expect(held.decide({ method: 'GET', target: '/repos/x', headers }).kind).toBe('refused');
+  });
+});
+
+describe('a request to a host whose key is renewed', () => {
+  const tokens = (current: AccessToken): AccessTokens => ({
+    current: () => Promise.resolve(current),
+    secrets: () => ('token' in current ? [current.token] : []),
+  });
+  const renewed = (current: AccessToken, change: Partial<HeldKey> = {}): BoundHost =>
+    boundHost({ ...bound, key: { ...key, scheme: 'oauth2', tokens: tokens(current), ...change } });
+
+  it('gets the access token of now and never the key itself, or no token and the reason', async () => {
+    const headers = [['authorization', `Bearer ${placeholder}`]] as const;
+    const asked = { method: 'GET', target: '/x', headers };
+    const added = async (host: BoundHost): Promise<unknown> => {
+      const decision = host.decide(asked);
+      if (decision.kind === 'refused') return decision.rule;
+      expect(decision.headers).toEqual([]);
+      return await decision.signer?.sign(asked, new Uint8Array(0));
+    };
+    expect(await added(renewed({ token: 'token-of-now' }))).toEqual({
+      lines: [['authorization', 'Bearer token-of-now']],
+    });
+    expect(await added(renewed({ fault: 'has no key' }))).toEqual({ fault: 'has no key' });
+    expect(await added(renewed({ token: 'token-of-now' }, { placeholder: null }))).toBe(
+      'capabilities.credentials.github',
+    );
+  });
+
+  it('has an answer cut that shows the access token or the key', () => {
+    for (const said of ['token-of-now', 'real-key-of-the-host'])
+      expect(renewed({ token: 'token-of-now' }).openGuard()?.next(Buffer.from(said))).toBeNull();
   });
 });
 

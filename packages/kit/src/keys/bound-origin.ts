@@ -2,12 +2,14 @@
 
 import type { Secret } from '../diagnostics/secret.ts';
 import type {
+  AccessTokens,
   AnswerGuard,
   AskedRequest,
   BoundDecision,
   BoundHost,
   CredentialScheme,
   HeaderLine,
+  RequestSigner,
 } from './bound-host.ts';
 import { foreignCredential } from './foreign-credential.ts';
 import { KeyWatch } from './key-watch.ts';
@@ -39,6 +41,8 @@ export interface HeldKey {
   readonly allowsForeign: boolean;
   /** The rest of a key of `sigv4`; absent for the others. */
   readonly signing?: SigningTerms;
+  /** The access tokens of a key of `oauth2`; absent for the others. */
+  readonly tokens?: AccessTokens;
 }
 
 /** Holds requests to the rules of their origin, refuses the keys of others in them, puts in the key that they may have, and looks for it in answers. */
@@ -52,9 +56,13 @@ export function boundHost(bound: BoundOrigin): BoundHost {
   };
 }
 
-function guardOf(origin: string, { credential, secret, allowsForeign, signing }: HeldKey): AnswerGuard {
+function guardOf(origin: string, { credential, secret, allowsForeign, signing, tokens }: HeldKey): AnswerGuard {
   const token = signing?.sessionToken ?? null;
-  const watch = new KeyWatch(secret.reveal(), ...(token === null ? [] : [token.reveal()]));
+  const watch = new KeyWatch(
+    secret.reveal(),
+    ...(token === null ? [] : [token.reveal()]),
+    ...(tokens?.secrets() ?? []),
+  );
   return {
     rule: ruleOf(credential),
     cutWords: `the answer of ${origin} had the key of the credential ${credential} in it, and was cut`,
@@ -81,7 +89,7 @@ function boundRequest({ origin, rules, key }: BoundOrigin, asked: AskedRequest):
     return refuse(rulesKey, reason);
   }
   if (key === null) return { kind: 'permitted', headers, keyed: false, signer: null };
-  const { placeholder, signing } = key;
+  const { placeholder, signing, tokens } = key;
   const shown = placeholder === null || signing === undefined ? null : faultOfSignature(asked, placeholder, signing);
   if (shown !== null) return refuse(signingKey, notSigned(origin, shown));
   const own = ownHeaders(key, headers);
@@ -98,12 +106,23 @@ function boundRequest({ origin, rules, key }: BoundOrigin, asked: AskedRequest):
       ? rest.some(([name]) => name.toLowerCase() === key.header)
       : key.allowsForeign && foreignCredential({ target, headers: rest }, key.header) !== null;
   if (placeholder === null || hasOther) return { kind: 'permitted', headers: rest, keyed: false, signer: null };
+  if (tokens !== undefined) return { kind: 'permitted', headers: rest, keyed: true, signer: bearerOf(tokens, key) };
   if (signing === undefined)
     return { kind: 'permitted', headers: [...rest, [key.header, keyedValue(key)]], keyed: true, signer: null };
   const kept = { ...asked, headers: unsigned(rest) };
   const signer = signerFor(kept, { ...signing, accessKeyId: key.user, secret: key.secret });
   if ('fault' in signer) return refuse(signingKey, notSigned(origin, signer.fault));
   return { kind: 'permitted', headers: kept.headers, keyed: true, signer };
+}
+
+function bearerOf(tokens: AccessTokens, { header }: HeldKey): RequestSigner {
+  return {
+    needsBody: false,
+    sign: async () => {
+      const given = await tokens.current();
+      return 'fault' in given ? given : { lines: [[header, `Bearer ${given.token}`]] };
+    },
+  };
 }
 
 const rulesKey = 'capabilities.network.allow[].rules';

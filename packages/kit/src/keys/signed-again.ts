@@ -73,6 +73,8 @@ export function signerFor(
   const { payload } = declared;
   return {
     needsBody: payload === null,
-    sign: (sent, body) => signatureOf(key, sent, { payload: payload ?? sha256Hex(body), nowMs: now() }),
+    sign: async (sent, body) => ({
+      lines: signatureOf(key, sent, { payload: payload ?? sha256Hex(body), nowMs: now() }),
+    }),
   };
 }

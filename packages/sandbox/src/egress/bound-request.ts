@@ -115,8 +115,10 @@ async function beginServing(serving: BoundServing, url: URL): Promise<Begun> {
       url.host,
       'keep-alive',
     );
-    const added = signer?.sign({ method, target, headers }, held?.body ?? noBytes) ?? [];
-    const sent = { method, target, headers: [...headers, ...added] };
+    const added = (await signer?.sign({ method, target, headers }, held?.body ?? noBytes)) ?? { lines: [] };
+    if ('fault' in added)
+      return { kind: 'refused', status: 502, reason: `A request to ${host.origin} ${added.fault}.`, rule: signingRule };
+    const sent = { method, target, headers: [...headers, ...added.lines] };
     return { kind: 'begun', sent, framing, keyed, guard: host.openGuard() };
   } catch {
     return {

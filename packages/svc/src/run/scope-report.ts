@@ -112,10 +112,11 @@ function boundHosts({ bound_hosts: hosts = [] }: ScopeObject): readonly Field[] 
 }
 
 function credentials({ credentials: held = [] }: ScopeObject): readonly Field[] {
-  const lines = held.map(({ name, for: subjects, header, scheme, region, service, env }) => {
+  const lines = held.map(({ name, for: subjects, header, scheme, region, service, token_endpoint: endpoint, env }) => {
     const shown = env === undefined ? '' : `, a placeholder in ${env}`;
     const scope = service === undefined ? '' : ` for ${service} in ${region}`;
-    return `${name} for ${subjects.join(', ')}: ${scheme}${scope} in ${header}${shown}`;
+    const from = endpoint === undefined ? '' : ` from ${endpoint}`;
+    return `${name} for ${subjects.join(', ')}: ${scheme}${scope}${from} in ${header}${shown}`;
   });
   return lines.length === 0 ? [] : [['credentials', lines]];
 }

@@ -1,0 +1,153 @@
+/** Has access tokens given for a key that a manifest holds: once, however many requests want one (RFC 6749 §6, docs/boundary.md "Keys that are renewed"). */
+
+import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
+import { printable, shortened } from '@svc/kit/diagnostics/printable.ts';
+import { Secret } from '@svc/kit/diagnostics/secret.ts';
+import type { AccessToken, AccessTokens } from '@svc/kit/keys/bound-host.ts';
+import type { ProxyFor } from '@svc/kit/net/proxy.ts';
+import { loginFetch } from './login-fetch.ts';
+import { keptTokens } from './token-answer.ts';
+
+export interface RefreshedKeySettings {
+  /** The name of the credential. */
+  readonly credential: string;
+  readonly endpoint: URL;
+  readonly clientId: string;
+  /** Is null for a client that the server does not know by one. */
+  readonly clientSecret: Secret | null;
+  readonly refreshToken: Secret;
+  readonly proxyFor: ProxyFor | null;
+  /** The time of the machine, in ms. */
+  readonly now: () => number;
+  /** Called with each token before it is used, so that no record holds it. */
+  readonly onSecret: (secret: Secret) => void;
+  /** Called once if the server gives another refresh token, in place of the one of the manifest. */
+  readonly onReplaced: (warning: Diagnostic) => void;
+}
+
+/** Holds an access token of which the server does not say how long it does. */
+const unsaidMs = 5 * 60_000;
+/** Nobody is asked again so soon after a failure. */
+const restMs = 5_000;
+const shortest = 8;
+const maxShown = 300;
+/** Errors after which no request with the same refresh token will do (RFC 6749 §5.2). */
+const ending: ReadonlySet<string> = new Set(['invalid_grant', 'invalid_client', 'unauthorized_client']);
+
+interface Held {
+  readonly answer: AccessToken;
+  readonly untilMs: number;
+}
+
+/** The access tokens of one credential, for all that ask with it. */
+export class RefreshedKey implements AccessTokens {
+  readonly #settings: RefreshedKeySettings;
+  #refreshToken: string;
+  #held: Held | null = null;
+  #asking: Promise<AccessToken> | null = null;
+  #isReplaced = false;
+  /** The tokens of now and of before: an answer may still have one of them. */
+  #secrets: readonly string[] = [];
+
+  constructor(settings: RefreshedKeySettings) {
+    this.#settings = settings;
+    this.#refreshToken = settings.refreshToken.reveal();
+  }
+
+  async current(): Promise<AccessToken> {
+    if (this.#held !== null && this.#settings.now() < this.#held.untilMs) return this.#held.answer;
+    this.#asking ??= this.#ask().finally(() => {
+      this.#asking = null;
+    });
+    return await this.#asking;
+  }
+
+  secrets(): readonly string[] {
+    const { clientSecret } = this.#settings;
+    return clientSecret === null ? this.#secrets : [...this.#secrets, clientSecret.reveal()];
+  }
+
+  async #ask(): Promise<AccessToken> {
+    const { credential, endpoint, now } = this.#settings;
+    const untilMs = now() + restMs;
+    let isOver = false;
+    let why: string;
+    try {
+      return await this.#renew();
+    } catch (error) {
+      if (!(error instanceof Error)) throw error;
+      const { OAuthError } = await import('@modelcontextprotocol/client');
+      isOver = error instanceof OAuthError && ending.has(error.code);
+      // What else the server says could have the key in it.
+      if (error instanceof OAuthError) why = `${endpoint.host} refuses to renew it (${this.#shown(error.code)})`;
+      else why = error instanceof Diagnostic ? this.#shown(error.message) : `${endpoint.host} gives no token`;
+    }
+    const answer = { fault: `has no key: that of the credential ${credential} could not be renewed: ${why}` };
+    this.#held = { answer, untilMs: isOver ? Infinity : untilMs };
+    return answer;
+  }
+
+  async #renew(): Promise<AccessToken> {
+    const { credential, endpoint, clientId, clientSecret, proxyFor, now } = this.#settings;
+    const { refreshAuthorization } = await import('@modelcontextprotocol/client');
+    const where = `capabilities.credentials.${credential}.token_endpoint`;
+    const refusal = (place: string, why: string): Diagnostic =>
+      new Diagnostic('E-RUN-240', `${where} leads to ${place}, ${why}`);
+    const given = await refreshAuthorization(endpoint.origin, {
+      metadata: {
+        issuer: endpoint.origin,
+        authorization_endpoint: endpoint.href,
+        token_endpoint: endpoint.href,
+        response_types_supported: ['code'],
+      },
+      clientInformation: {
+        client_id: clientId,
+        ...(clientSecret === null ? {} : { client_secret: clientSecret.reveal() }),
+      },
+      refreshToken: this.#refreshToken,
+      fetchFn: loginFetch({ ledBy: { label: where, url: endpoint, address: null, refusal }, proxyFor }),
+    });
+    const tokens = keptTokens(given, now());
+    const { access_token: token, refresh_token: next } = tokens;
+    if (token.length < shortest || (next !== null && next.length < shortest))
+      throw new Diagnostic(
+        'E-RUN-240',
+        `it has a token of fewer than ${shortest} characters, which no answer can be searched for`,
+      );
+    this.#tell(token, next);
+    const answer = { token };
+    this.#held = { answer, untilMs: tokens.renew_at_ms ?? now() + unsaidMs };
+    return answer;
+  }
+
+  #tell(token: string, next: string | null): void {
+    const { credential, onSecret, onReplaced } = this.#settings;
+    const isNew = next !== null && next !== this.#refreshToken;
+    const now = [token, ...(isNew ? [next] : [])];
+    for (const each of now) onSecret(new Secret(each));
+    this.#secrets = [...now, ...this.#secrets].slice(0, mostSearched);
+    if (!isNew) return;
+    this.#refreshToken = next;
+    if (this.#isReplaced) return;
+    this.#isReplaced = true;
+    const message = `${this.#settings.endpoint.host} gave another refresh token for the credential ${credential}, which is gone with this session`;
+    onReplaced(
+      new Diagnostic('W-CAP-033', message, {
+        hint: 'ask for a refresh token that stays the same, or give the next session a new one',
+      }),
+    );
+  }
+
+  #shown(text: string): string {
+    const secrets = [...this.secrets(), this.#refreshToken];
+    return printable(
+      shortened(
+        secrets.reduce((left, secret) => left.replaceAll(secret, '[secret]'), text),
+        maxShown,
+      ),
+    );
+  }
+}
+
+/** A capsule may stay up for months. */
+const mostSearched = 6;
