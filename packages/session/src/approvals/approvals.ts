@@ -98,6 +98,7 @@ interface AskedAbout extends Pick<CallRuling, 'rule' | 'isOpaque' | 'programs'> 
 
 /** What is judged, in the place of its question. */
 interface Judged {
+  readonly what: 'call' | 'change';
   readonly ruling: () => CallRuling | null;
   readonly effectOf: (ruling: Pick<CallRuling, 'argv'>) => AskedEffect;
 }
@@ -150,6 +151,7 @@ export class Approvals {
     return await this.#judged(
       { task, place: call.place, ask },
       {
+        what: 'call',
         ruling: () => rules.of(call),
         effectOf: ({ argv }) => askedEffect(call, argv, redact),
       },
@@ -164,10 +166,8 @@ export class Approvals {
     return await this.#judged(
       { task, place: `${call.place}/change`, ask },
       {
-        ruling: () => {
-          const decision = rules.ofChange(call, change);
-          return decision === null ? null : { ...decision, argv: null, isOpaque: false };
-        },
+        what: 'change',
+        ruling: () => rules.ofChange(call, change),
         effectOf: () => askedChange(call, change, redact),
       },
     );
@@ -177,11 +177,11 @@ export class Approvals {
     const { recorder, unattended } = this.#deps;
     const ruled = recorder.find(`${place}/approval`, () => this.#ruled(judged));
     if (ruled === null || ruled.isRemembered) return { kind: 'proceed' };
-    if (ruled.verdict === 'deny') return denied(`the rules of the operator deny this call (${ruled.rule})`);
+    if (ruled.verdict === 'deny') return denied(`the rules of the operator deny this ${judged.what} (${ruled.rule})`);
     // A person has typed it: they need not be asked.
     if (task.command !== null) return { kind: 'proceed' };
     const why = await recorder.settle(`${place}/answerers`, unattended);
-    if (why !== null) return denied(`a person has to approve this call (${ruled.rule}), and ${why}`);
+    if (why !== null) return denied(`a person has to approve this ${judged.what} (${ruled.rule}), and ${why}`);
     task.signal.throwIfAborted();
     return await this.#asked({ task, place, ask }, { ...ruled, effect: judged.effectOf(ruled) });
   }
@@ -299,13 +299,15 @@ export class Approvals {
 
   #verdict(asked: AskedApproval | null, end: Awaited<ReturnType<AskApproval>>, isRemembered: boolean): CallVerdict {
     if (asked === null) throw new Error('a question is made before it is answered');
+    const what = whatIs(asked.effect);
     if (end.kind === 'timed-out') {
       this.#close(asked, { decision: 'expired', by: 'clock' });
-      return { ...denied('nobody approved this call in time, so it did not run'), isShown: true };
+      const did = what === 'call' ? 'run' : 'happen';
+      return { ...denied(`nobody approved this ${what} in time, so it did not ${did}`), isShown: true };
     }
     const { decision, note } = end;
     if (decision === 'deny') {
-      return denied(note === null ? 'a person denied this call' : `a person denied this call: ${note}`);
+      return denied(`a person denied this ${what}${note === null ? '' : `: ${note}`}`);
     }
     if (isRemembered) this.#remembered.set(asked.digest, asked.id);
     this.#start(asked);
@@ -362,11 +364,15 @@ function denied(reason: string): Extract<CallVerdict, { kind: 'deny' }> {
   return { kind: 'deny', reason, by: 'approvals' };
 }
 
+function whatIs(effect: AskedApproval['effect']): Judged['what'] {
+  return effect['kind'] === 'path' ? 'change' : 'call';
+}
+
 /** Plain text in one line. The summary holds no character that could pass for svc's own words behind it. */
 function promptOf({ id }: AskedApproval, { summary, effect }: AskedEffect): string {
   if (effect['kind'] === 'grant') {
     const what = typeof effect['host'] === 'string' ? 'host' : 'command';
     return `grant this ${what}? ${summary} - a message does not`;
   }
-  return `approve this call? ${summary} - svc approve ${id} answers; a message does not`;
+  return `approve this ${whatIs(effect)}? ${summary} - svc approve ${id} answers; a message does not`;
 }

@@ -34,6 +34,8 @@ export class CallRules {
   readonly #rules: readonly Rule[];
   readonly #default: Decision;
   readonly #opaque: Decision;
+  /** By the names of the tools of the session. */
+  readonly #paths = new Map<string, PathRules | null>();
 
   constructor({ rules, default: otherwise, opaque }: Pick<Approvals, 'rules' | 'default' | 'opaque'>) {
     this.#rules = rules.flatMap((rule, index) =>
@@ -57,12 +59,23 @@ export class CallRules {
   }
 
   /** What the rules say of a file that the component of a call is about to change; null for what passes. */
-  ofChange(call: RuledCall, change: FileOperation): Decision | null {
-    const own = this.#rules.filter(({ match }) => match.path !== undefined && namesTool(match, call));
-    if (own.length === 0) return null;
+  ofChange(call: RuledCall, change: FileOperation): CallRuling | null {
+    const rules = this.#pathsOf(call);
+    if (rules === null) return null;
     // Nobody is asked twice by the default: it has decided about the call.
     const otherwise = this.of(call)?.rule === this.#default.rule ? null : this.#default;
-    return new PathRules(own).of(change, otherwise);
+    const decision = rules.of(change, otherwise);
+    return decision === null ? null : { ...decision, argv: null, isOpaque: false };
+  }
+
+  /** Returns null for a tool that no rule of paths names. */
+  #pathsOf(call: RuledCall): PathRules | null {
+    const known = this.#paths.get(call.toolName);
+    if (known !== undefined) return known;
+    const own = this.#rules.filter(({ match }) => match.path !== undefined && namesTool(match, call));
+    const rules = own.length === 0 ? null : new PathRules(own);
+    this.#paths.set(call.toolName, rules);
+    return rules;
   }
 
   #command(name: string, command: string): CallRuling | null {

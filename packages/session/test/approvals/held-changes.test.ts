@@ -90,7 +90,9 @@ describe('a file that a person is asked about', () => {
       },
       options: ['once', 'session'],
     });
-    expect(asked.prompt).toContain('["editor","write","config/app",{"command":"write","token":"[secret]"}]');
+    expect(asked.prompt).toContain(
+      'approve this change? ["editor","write","config/app",{"command":"write","token":"[secret]"}]',
+    );
     expect(done).toEqual(['write src/a']);
     expect(await answer('allow')).toBe('settled');
     expect((await running).status).toBe('ok');
@@ -111,8 +113,8 @@ describe('a file that a person is asked about', () => {
     expect((await running).status).toBe('ok');
     expect([done, log.map(({ k }) => k)]).toEqual([[], ['asked', 'settled']]);
     expect(told()[0]?.split('\n').slice(-2)).toEqual([
-      '["config/app" stays as it is: a person denied this call]',
-      '["keys/a\\"\\u{202e}" stays as it is: the rules of the operator deny this call (approvals.rules[1])]',
+      '["config/app" stays as it is: a person denied this change]',
+      '["keys/a\\"\\u{202e}" stays as it is: the rules of the operator deny this change (approvals.rules[1])]',
     ]);
   });
 
@@ -132,6 +134,7 @@ describe('a file that a person is asked about', () => {
     late.fixture.clock.advance(60_000);
     expect((await late.running).status).toBe('ok');
     expect([late.done, late.log.at(-1)]).toMatchObject([[], { k: 'settled', decision: 'expired' }]);
+    expect(late.told()[0]).toContain('nobody approved this change in time, so it did not happen]');
     const canceled = editing([[{ path: 'config/app' }]]);
     await canceled.open();
     void canceled.fixture.session.board.cancelAll();

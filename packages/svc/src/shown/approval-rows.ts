@@ -30,7 +30,8 @@ export function approvalPrompt({ options, effect }: AskedApproval): string {
   }
   const session = options.includes('session') ? ', s in this session' : '';
   const always = options.includes('manifest') ? ', a in every session' : '';
-  return `run it? y once${session}${always}, n no > `;
+  const verb = effect['kind'] === 'path' ? 'change' : 'run';
+  return `${verb} it? y once${session}${always}, n no > `;
 }
 
 /** What was typed there; null for what is no answer. Nothing at all is a no. */

@@ -5,6 +5,9 @@ import type { JsonObject } from '@svc/protocol/json-object.ts';
 import { approvalRows, approvalTitle } from '../../shown/approval-rows.ts';
 import { textBlock } from './updates.ts';
 
+/** Of tools, by the kinds of effects. */
+const kinds: Readonly<Record<string, string>> = { command: 'execute', path: 'edit' };
+
 /** The parameters beside the session. Texts are as a terminal gets them: nothing in them can pass for something else. */
 export function permissionRequest(approval: AskedApproval): JsonObject {
   const { id, options } = approval;
@@ -13,7 +16,7 @@ export function permissionRequest(approval: AskedApproval): JsonObject {
     toolCall: {
       toolCallId: id,
       title: approvalTitle(approval),
-      kind: approval.effect['kind'] === 'command' ? 'execute' : 'other',
+      kind: kinds[String(approval.effect['kind'])] ?? 'other',
       status: 'pending',
       content: [{ type: 'content', content: textBlock(approvalRows(approval).text) }],
     },
