@@ -4,7 +4,7 @@ import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 
 import type { ViewedApproval } from '@svc/protocol/viewed-session.ts';
-import { inertJson } from '@svc/session/approvals/asked-effect.ts';
+import { inertJson } from '@svc/kit/diagnostics/printable.ts';
 import { chromiumPath, closeBrowser, openPage } from './support/browser.ts';
 import { makeSession } from './support/made-session.ts';
 import { buildPage } from './support/page-document.ts';

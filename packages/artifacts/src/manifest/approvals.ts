@@ -60,9 +60,3 @@ export type Approvals = z.infer<typeof approvals>;
 
 /** What a rule is about; exactly one of `tool`, `command` and `spawn` is there in a manifest that was checked, and `path` beside `tool` alone. */
 export type MatchedCall = z.infer<typeof matched>;
-
-/** The tools that rules of paths name. */
-export function toolsOfPaths(approvals: Pick<Approvals, 'rules'> | undefined): ReadonlySet<string> {
-  const matches = (approvals?.rules ?? []).flatMap((rule) => Object.values(rule) as MatchedCall[]);
-  return new Set(matches.flatMap(({ tool, path }) => (tool === undefined || path === undefined ? [] : [tool])));
-}

@@ -4,7 +4,8 @@ import { basename } from 'node:path';
 import { arch, platform } from 'node:process';
 
 import { type CaptureLevel, lowerCapture, usualCapture } from '@svc/artifacts/manifest/capture-levels.ts';
-import { type Approvals, toolsOfPaths } from '@svc/artifacts/manifest/approvals.ts';
+import type { Approvals } from '@svc/artifacts/manifest/approvals.ts';
+import { toolsOfPaths } from '@svc/artifacts/manifest/tools-of-paths.ts';
 import { declaredArtifacts } from '@svc/artifacts/manifest/declared-artifacts.ts';
 import type { ArtifactCheck, InstalledArtifact } from '@svc/artifacts/store/installed-artifact.ts';
 import type { StorePlaces } from '@svc/artifacts/store/store-places.ts';

@@ -1,6 +1,6 @@
 /** Warns of the grants and limits of a manifest that this host cannot hold programs to. */
 
-import { verdicts } from '@svc/artifacts/manifest/approvals.ts';
+import type { MatchedCall } from '@svc/artifacts/manifest/approvals.ts';
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import type { Containment } from '@svc/sandbox/containment.ts';
 import type { LoadedManifest } from '@svc/artifacts/manifest/loaded-manifest.ts';
@@ -77,8 +77,7 @@ export function undecidedPaths(
 ): readonly Diagnostic[] {
   const programs = artifacts.filter(({ manifest }) => manifest.implementation !== 'wasm');
   return (approvals?.rules ?? []).flatMap((rule, index) =>
-    verdicts.flatMap((verdict) => {
-      const { tool, path } = rule[verdict] ?? {};
+    (Object.entries(rule) as [string, MatchedCall][]).flatMap(([verdict, { tool, path }]) => {
       if (path === undefined || !programs.some(({ entry }) => entry.name === tool)) return [];
       const place = ['approvals', 'rules', index, verdict, 'path'];
       const message = `${renderKeyPath(place)} cannot be decided: ${tool} is no component, and opens its files itself`;

@@ -1,6 +1,6 @@
 /** Makes the tools, the hooks and the driver of a session. */
 
-import { toolsOfPaths } from '@svc/artifacts/manifest/approvals.ts';
+import { toolsOfPaths } from '@svc/artifacts/manifest/tools-of-paths.ts';
 import { hookDeclaration } from '@svc/artifacts/manifest/hook-declaration.ts';
 import type { InstalledArtifact } from '@svc/artifacts/store/installed-artifact.ts';
 import type { ComponentHost } from '@svc/components/component-host.ts';

@@ -29,3 +29,11 @@ export function quoted(value: string): string {
   const isWhole = characters.length <= maxEcho && text.length <= maxEcho * 2;
   return `"${printable(characters.slice(0, maxEcho).join(''))}${isWhole ? '' : '…'}"`;
 }
+
+/** JSON in printable ASCII: whatever could change how the rest is read stands as `\u{…}`. */
+export function inertJson(value: unknown): string {
+  return JSON.stringify(value).replaceAll(
+    /[^\x20-\x7e]/gu,
+    (character) => `\\u{${(character.codePointAt(0) ?? 0).toString(16)}}`,
+  );
+}

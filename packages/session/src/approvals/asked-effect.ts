@@ -1,5 +1,6 @@
 /** Makes of a call what a person is shown before it runs, and the hash that an answer is bound to. */
 
+import { inertJson } from '@svc/kit/diagnostics/printable.ts';
 import { withDigits } from '@svc/kit/exact-json.ts';
 import { sha256Hex } from '@svc/kit/sha256.ts';
 import type { AskedApproval } from '@svc/protocol/approval.ts';
@@ -74,14 +75,6 @@ function effectOf(whole: object, { inShort, words, redact }: Shown): AskedEffect
     digest,
     summary: cut(inertJson(redactedJson(words, redact))),
   };
-}
-
-/** JSON in printable ASCII: whatever could change how the rest is read stands as `\u{…}`. */
-export function inertJson(value: unknown): string {
-  return JSON.stringify(value).replaceAll(
-    /[^\x20-\x7e]/gu,
-    (character) => `\\u{${(character.codePointAt(0) ?? 0).toString(16)}}`,
-  );
 }
 
 /** Who asks for what, and why a person is asked: the line above the rows of the call. */

@@ -1,5 +1,6 @@
 /** Asks a person about what a session was not granted, and reports the answer to the model. */
 
+import { inertJson } from '@svc/kit/diagnostics/printable.ts';
 import type { ApprovalOption } from '@svc/protocol/approval.ts';
 import { BoundedMap } from '@svc/kit/bounded-map.ts';
 import { sha256Hex } from '@svc/kit/sha256.ts';
@@ -7,7 +8,7 @@ import { destinationOf } from '@svc/kit/net/network-destination.ts';
 import type { HostQuestions } from '../tools/asked-hosts.ts';
 import type { Recorder } from '../recorder/recorder.ts';
 import type { DispatchedCall } from '../tools/tool.ts';
-import { type AskedEffect, cut, inertJson, sorted } from './asked-effect.ts';
+import { type AskedEffect, cut, sorted } from './asked-effect.ts';
 
 /** A program that a session was not granted and that one of its calls wanted. */
 export interface WantedCommand {

@@ -1,7 +1,6 @@
 /** Puts the files that a call was not allowed to change behind its result, with the reasons, which its component does not hear. */
 
-import { shortened } from '@svc/kit/diagnostics/printable.ts';
-import { inertJson } from '../approvals/asked-effect.ts';
+import { inertJson, shortened } from '@svc/kit/diagnostics/printable.ts';
 import type { CallVerdict, CheckedCall, FileOperation } from '../tools/tool.ts';
 
 const maxTold = 5;

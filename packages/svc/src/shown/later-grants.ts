@@ -2,7 +2,7 @@
 
 import { shownMinute } from '@svc/kit/shown-values.ts';
 import type { LaterGrant } from '@svc/record/sessions/later-grants.ts';
-import { inertJson } from '@svc/session/approvals/asked-effect.ts';
+import { inertJson } from '@svc/kit/diagnostics/printable.ts';
 import { joined, say, type Shown } from '@svc/terminal/screen/shown.ts';
 
 const far = { once: 'for one command', session: 'from then on' } as const;

@@ -5,7 +5,7 @@ import type { JsonObject } from '@svc/protocol/json-object.ts';
 import { approvalRows, approvalTitle } from '../../shown/approval-rows.ts';
 import { textBlock } from './updates.ts';
 
-/** Of tools, by the kinds of effects. */
+/** The kinds of tools, by those of effects. */
 const kinds: Readonly<Record<string, string>> = { command: 'execute', path: 'edit' };
 
 /** The parameters beside the session. Texts are as a terminal gets them: nothing in them can pass for something else. */
