@@ -194,6 +194,17 @@ describe('a credential in a manifest', () => {
     ]);
   });
 
+  it('does not load beside an entry that gives a program what goes with the key', () => {
+    const text = base.replace('name: web, version: 1.0.0', 'name: web, version: 1.0.0, env: { T: "${SESSION}" }');
+    const env = { TOKEN: canary, SESSION: 'canary-session' };
+    expect(refusals(signing({ more: ', session_token: "${SESSION}"' }), env, text)).toEqual([
+      expect.stringMatching(/^E-CAP-030 artifacts\[0\]\.env\.T/),
+    ]);
+    expect(refusals(signing({ more: ', session_token: short' }))).toEqual([
+      expect.stringContaining('session_token has fewer than 8 characters'),
+    ]);
+  });
+
   it('may be for this machine over http, and for a host that has rules alone', () => {
     expect(refusals(capsule({ host: 'http://127.0.0.1:8080' }))).toEqual([]);
     expect(refusals('  network: { allow: [{ host: "http://api.test", rules: ["GET /**"] }] }\n')).toEqual([]);

@@ -179,6 +179,8 @@ function checkCredential(draft: Draft, name: string, findings: Findings): void {
   });
 }
 
+/** What is secret beside the value. */
+const besideValues = ['session_token', 'client_secret'] as const;
 /** Keys that one scheme alone has. */
 const ownKeys = { sigv4: ['region', 'service', 'session_token'], oauth2: ['token_endpoint', 'client_secret'] };
 const neededKeys: ReadonlyMap<unknown, readonly string[]> = new Map([
@@ -210,9 +212,11 @@ function schemeFaults(draft: Draft, path: KeyPath, { scheme, user }: Record<stri
   const fault = typeof endpoint === 'string' && scheme === 'oauth2' ? endpointFault(endpoint) : undefined;
   if (fault !== undefined)
     faults.push(['token_endpoint', `.token_endpoint ${fault}`, 'name the address that gives tokens']);
-  const secret = draft.at(...path, 'client_secret');
-  if (typeof secret === 'string' && referencedVariable(secret) === undefined && secret.length < shortestValue)
-    faults.push(['client_secret', `.client_secret has fewer than ${shortestValue} characters`, 'give a longer one']);
+  for (const key of besideValues) {
+    const secret = draft.at(...path, key);
+    if (typeof secret === 'string' && referencedVariable(secret) === undefined && secret.length < shortestValue)
+      faults.push([key, `.${key} has fewer than ${shortestValue} characters`, 'give a longer one']);
+  }
   const variable = scheme === 'sigv4' ? draft.at(...path, 'env') : undefined;
   if (typeof variable === 'string' && !variable.endsWith(accessKeyVariable))
     faults.push([
@@ -248,7 +252,9 @@ function checkVariables(draft: Draft, names: readonly string[], findings: Findin
       });
     for (const each of set) seen.add(each);
   }
-  const values = names.map((name) => draft.at(...held, name, 'value')).filter((value) => typeof value === 'string');
+  const values = names
+    .flatMap((name) => ['value', ...besideValues].map((key) => draft.at(...held, name, key)))
+    .filter((value) => typeof value === 'string');
   draft.list('artifacts').forEach((_, index) => {
     const set = draft.at('artifacts', index, 'env');
     for (const [variable, value] of Object.entries(set ?? {})) {
