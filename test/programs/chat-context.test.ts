@@ -56,14 +56,14 @@ describe.skipIf(!hasPseudoTerminals())('a chat without a manifest (skipped witho
     chat.type('/model ollama/other\r');
     await chat.shows(/^- goes on with other$/);
     await chat.shows(/goes on with ….* as …/);
-    await chat.shows(/other \(--model\) \u00B7 \.\/shop can be changed/);
+    await chat.shows(/other \(127\.0\.0\.1:\d+\) \u00B7 \.\/shop can be changed/);
     chat.type('second\r');
     await chat.shows(/^\u2502 Two\.$/);
     expect(lastAsked(minute)).toEqual(['other', ['user', 'first'], ['assistant', 'One.'], ['user', 'second']]);
     expect(chat.terminal.rows.filter((row) => row === '> first')).toHaveLength(1);
     await ended(chat, 2);
     chat.type('/model ollama/third\r');
-    await chat.shows(/third \(--model\) \u00B7 \.\/shop can be changed/);
+    await chat.shows(/third \(127\.0\.0\.1:\d+\) \u00B7 \.\/shop can be changed/);
     chat.type('third\r');
     await chat.shows(/^\u2502 Three\.$/);
     expect(lastAsked(minute)).toHaveLength(6);
@@ -86,7 +86,7 @@ describe.skipIf(!hasPseudoTerminals())('a chat without a manifest (skipped witho
     await again.shows(/^hint: nothing listens there: start the server of the model/);
     await again.shows(/^\u2717 failed in /);
     again.type('/model ollama/other\r');
-    await again.shows(/other \(--model\)/);
+    await again.shows(/other \(127\.0\.0\.1:\d+\)/);
     expect(await stopped(again)).toBe(0);
   }, 120_000);
 

@@ -88,7 +88,7 @@ describe('svc send', () => {
     expect(JSON.parse(first)).toMatchObject({ state: 'failed', reason: 'the provider is busy' });
     expect((await run('tasks', session)).stdout).toMatch(/ TEXT {2,}REASON\n.* Go\. {3,}the provider is busy\n/);
     const watching = new SvcProcess(workspace, ['watch', session]);
-    await watching.printed(/^\[failed\] session ended: the provider is busy\n/m);
+    await watching.printed(/^\[failed\] the provider is busy\n/m);
     watching.child.kill();
     await watching.ended;
     await end();

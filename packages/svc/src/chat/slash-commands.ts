@@ -149,7 +149,10 @@ export async function runSlashCommand(line: string, scope: CommandScope): Promis
 function sayTokens(_rest: string, { chat, record }: CommandScope): void {
   const size = contextSizeOf(record);
   const percent = contextPercent(record, chat.contextTokens) ?? 0;
-  const full = size === null ? say`` : say`; ${percent} % of the context is used, of ${shownCount(size)} tokens`;
+  const full =
+    size === null
+      ? say`; what the model takes at once is not known here`
+      : say`; ${percent} % of the context is used, of ${shownCount(size)} tokens`;
   chat.say(say`${shownCount(chat.tokens)} tokens so far${full}\n`);
 }
 

@@ -1,4 +1,4 @@
-import { Argument, Command, CommanderError, Option } from 'commander';
+import { Argument, Command, CommanderError, InvalidArgumentError, Option } from 'commander';
 import { describe, expect, it } from 'vitest';
 
 import { nextStep } from './as-a-task.ts';
@@ -10,6 +10,9 @@ function said(...words: readonly string[]): string {
     .addArgument(new Argument('<kind>').choices(['capsule', 'tool']))
     .addOption(new Option('--containment <class>').choices(['advisory', 'scoped', 'sealed']))
     .option('--write', 'write')
+    .option('--port <n>', 'port', () => {
+      throw new InvalidArgumentError('it must be a number');
+    })
     .action(() => {});
   root.addCommand(made.copyInheritedSettings(root));
   try {
@@ -27,6 +30,7 @@ describe('what follows the message about a wrong command line', () => {
     [['new', 'tool', '--containment', 'seeled'], '(Did you mean sealed?)\n'],
     [['new', 'tool', '--containment', 'none at all'], ''],
     [['new', "'x' is invalid. Allowed choices are tool"], ''],
+    [['new', 'tool', '--port', 'x'], ''],
     [['new', 'tool', '--write=yes'], '--write takes no value: it is given or left out\n'],
     [['new', 'tool', '--wright=yes'], 'svc new --help shows what it takes\n'],
     [['new', 'tool'], 'taken'],

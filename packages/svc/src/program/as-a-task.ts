@@ -50,7 +50,7 @@ export function nextStep(
 /** The choice that a misspelt one most likely meant, in the words of the parser for options. */
 function meantChoice(message: string): Shown {
   const [, given = '', choices = ''] = /'([^']*)' is invalid\b[^.]*\. Allowed choices are (.+)\.$/.exec(message) ?? [];
-  const meant = closestName(given, choices.split(', '));
+  const meant = choices === '' ? undefined : closestName(given, choices.split(', '));
   return meant === undefined ? say`` : exactLine`(Did you mean ${meant}?)\n`;
 }
 

@@ -65,7 +65,7 @@ describe('a status line', () => {
   });
 
   it.each([
-    ['failed', 'session ended', 'error: the provider is busy', 'session ended: the provider is busy'],
+    ['failed', 'session ended', 'error: the provider is busy', 'the provider is busy'],
     ['failed', 'input-timeout', 'error: input-timeout', 'input-timeout'],
     ['failed', 'session ended', undefined, 'session ended'],
     ['canceled', 'task canceled', 'error: x', 'task canceled'],

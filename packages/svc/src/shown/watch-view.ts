@@ -59,9 +59,8 @@ export class WatchView {
   }
 
   #status(frame: DecodedStatus): string {
-    const { taskId, state, message } = frame;
-    const reason = endedReason(frame);
-    const told = reason === message || message === '' ? reason : `${message}: ${reason}`;
+    const { taskId, state } = frame;
+    const told = endedReason(frame);
     const words = this.#isThreaded ? [taskId.slice(-taskIdTail), state] : [state];
     this.#textOf = null;
     return this.#page.own(say`${label(words)}${told === '' ? '' : ' '}${indented(told)}\n`);

@@ -102,7 +102,9 @@ const opening = /^<untrusted-content source=[^\n>]*>\n/;
  */
 export function unfenced(content: string, fenceSource: string | null): string {
   const start = fenceSource === null ? null : opening.exec(content.slice(0, 1024));
-  if (start === null || !content.endsWith(closing)) return content;
-  const inner = content.slice(start[0].length, -closing.length);
-  return inner.endsWith('\n') ? inner.slice(0, -1) : inner;
+  const end = content.lastIndexOf(closing);
+  const after = content.slice(end + closing.length);
+  if (start === null || end < start[0].length || !/^(?:\n|$)/.test(after)) return content;
+  const inner = content.slice(start[0].length, end);
+  return `${inner.endsWith('\n') ? inner.slice(0, -1) : inner}${after}`;
 }

@@ -44,7 +44,7 @@ interface ModelQuestion {
 export async function chooseModel(question: ModelQuestion): Promise<ChosenModel> {
   const { flag, keyEnv, insecureHttp = false, env, askOllama, strangerAt } = question;
   if (insecureHttp && flag === undefined)
-    throw noModel('--insecure-http goes with --model: nothing else names an address with http');
+    throw noModel('--insecure-http goes with --model: nothing else names an address with http', anAddress);
   const { SVC_MODEL: variable = '' } = env;
   if (flag !== undefined) return namedModel(flag, '--model', question);
   if (variable !== '') return namedModel(variable, 'SVC_MODEL', question);
@@ -127,14 +127,14 @@ function modelAt(text: string, from: string, { env, insecureHttp = false }: Mode
   if (problem !== undefined) {
     const isPrivate = endpointFault(text, true) === undefined;
     const message = `the address ${quoted(text)} of ${from} ${problem}`;
-    throw isPrivate ? noModel(message, insecureHint) : noModel(message);
+    throw noModel(message, isPrivate ? insecureHint : anAddress);
   }
   const url = new URL(text);
   // Many servers print their address with the version of the API.
   const [, version = '', name = ''] = /^((?:\/[^/]+)*?\/v\d{1,3}(?=\/.))?\/(.*)$/s.exec(url.pathname) ?? [];
   const model = decodePercent(name);
   if (model === null || model === '')
-    throw noModel(`${from} is ${quoted(text)}, which names no model behind the address`);
+    throw noModel(`${from} is ${quoted(text)}, which names no model behind the address`, anAddress);
   const provider = providerAt(url.origin, env);
   if (provider !== null) return { ...wayTo(provider, env), model, from };
   const driver = providers.find(({ endpoint }) => endpoint === url.origin)?.driver;
@@ -191,6 +191,8 @@ function isSet(env: Variables, name: string): boolean {
 }
 
 const byAddress = 'name the model: svc --model https://<host>/<model> --key-env <variable> "<task>"';
+const anAddress =
+  'write https://<host>/<model>, http://localhost:8000/<model> for a server of this machine, or --insecure-http --model http://192.168.1.5:8000/<model> for one of a private network';
 const insecureHint = 'add --insecure-http where anybody on the way may read the task, the answers and the key';
 
 /** A task may hold what is for nobody else, and any user of a machine may listen on a port that is free. */

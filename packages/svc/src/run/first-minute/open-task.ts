@@ -31,6 +31,7 @@ import { chooseModel, type ChosenModel } from './choose-model.ts';
 import { knownContext } from './providers.ts';
 import { strangerAt } from './listener-owner.ts';
 import type { NamedServer } from './named-servers.ts';
+import type { RunOptions } from '../run-options.ts';
 import { canAsk, RefusedThings } from './refused-things.ts';
 import type { AdhocTask } from './task-companion.ts';
 
@@ -85,7 +86,7 @@ interface OpenedTask {
  * (`E-CAP-022` to `E-CAP-025`), or of a model that is not there (`E-MAN-004`). A report writes nothing.
  */
 export async function openTask(
-  flags: TaskFlags & { readonly isChat?: boolean },
+  flags: TaskFlags & Pick<RunOptions, 'continues'> & { readonly isChat?: boolean },
   context: CommandContext,
   isReport: boolean,
 ): Promise<OpenedTask> {
@@ -156,9 +157,22 @@ export async function openTask(
       manifestFile: join(root, 'svc.yaml'),
       readEnvFile: false,
     },
-    firstRows: () => firstRows({ model, grants, folder, achieved, projectText, untaken: found.untaken }),
+    firstRows: () =>
+      firstRows({
+        model: flags.continues === undefined ? model : { ...model, from: addressOf(model) },
+        grants,
+        folder,
+        achieved,
+        projectText,
+        untaken: found.untaken,
+      }),
     adhoc: { refused, text, root, contextTokens },
   };
+}
+
+/** What names the model of a session that goes on, in its first row: nobody has typed a flag for it. */
+function addressOf({ endpoint, keyVariable }: ChosenModel): string {
+  return `${new URL(endpoint).host}${keyVariable === null ? '' : `, ${keyVariable}`}`;
 }
 
 /** The file that the session will begin with, as it is now; a warning about it comes with the session. */
