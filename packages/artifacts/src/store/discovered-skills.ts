@@ -1,6 +1,6 @@
 /** Finds standard skill folders where people keep them. */
 
-import { readdirSync, realpathSync } from 'node:fs';
+import { type Dir, opendirSync, realpathSync } from 'node:fs';
 import { basename, join } from 'node:path';
 
 import { Diagnostic, DiagnosticList } from '@svc/kit/diagnostics/diagnostic.ts';
@@ -9,7 +9,6 @@ import { isMaskedName } from '@svc/kit/files/masked-names.ts';
 import { isBeneath } from '@svc/kit/files/resolve-beneath.ts';
 import { unlessRefused } from '@svc/kit/files/unless-refused.ts';
 import { fittedName } from '../manifest/names.ts';
-import { openSkill } from './kept-skills.ts';
 import { isSkillFolder } from './skill-folder.ts';
 import type { StorePlaces } from './store-places.ts';
 
@@ -36,15 +35,32 @@ export interface DiscoveredSkill {
   readonly source: string;
 }
 
-/** The folders with a `SKILL.md` on these shelves, in their order, sorted on each. Nothing in them is read. */
+/** The folders with a `SKILL.md` on these shelves, in their order, sorted on each, of the first 2,000 entries that the system names. Nothing in them is read. */
 export function skillsOn(shelves: readonly SkillShelf[]): readonly string[] {
   return shelves.flatMap(({ directory, within }) => {
     const root = within === null ? null : unlessRefused(() => realpathSync(within), null);
-    const names = unlessRefused(() => readdirSync(directory).sort(), []).slice(0, mostLookedAt);
-    return names
+    return firstNames(directory)
       .map((name) => join(directory, name))
       .filter((folder) => isSkillFolder(folder) && (within === null || leadsInto(folder, root)));
   });
+}
+
+/** At most 2,000, sorted: whoever fills a shelf costs no more. */
+function firstNames(directory: string): readonly string[] {
+  const opened = unlessRefused(() => opendirSync(directory), null);
+  if (opened === null) return [];
+  try {
+    const names: string[] = [];
+    for (let entry = nextIn(opened); entry !== null && names.length < mostLookedAt; entry = nextIn(opened))
+      names.push(entry);
+    return names.sort();
+  } finally {
+    opened.closeSync();
+  }
+}
+
+function nextIn(directory: Dir): string | null {
+  return unlessRefused(() => directory.readSync()?.name ?? null, null);
 }
 
 function leadsInto(folder: string, root: string | null): boolean {
@@ -94,6 +110,7 @@ async function opening(
   places: StorePlaces,
 ): Promise<{ readonly skill: DiscoveredSkill; readonly sha256: string } | Diagnostic> {
   try {
+    const { openSkill } = await import('./kept-skills.ts');
     const { manifest, sha256, skill } = await openSkill({ name, version: '0.0.0', source }, places);
     const masked = skill?.files.find((file) => file.split('/').some(isMaskedName));
     if (masked !== undefined) return new Diagnostic('E-ART-002', `it has ${quoted(masked)}, which no task is shown`);
@@ -106,5 +123,7 @@ async function opening(
 }
 
 function leftOut(folder: string, why: string): Diagnostic {
-  return new Diagnostic('W-RUN-211', `the skill in ${quoted(folder)} is left out: ${why}`);
+  return new Diagnostic('W-RUN-211', `the skill in ${quoted(folder)} is left out: ${why}`, {
+    hint: 'mend it, give its folder another name, or move it away; svc info ./<folder> shows what is read of it',
+  });
 }
