@@ -14,6 +14,7 @@ describe('the list of the grants of a session', () => {
           spawn_allow: ['reviewer@1.0.0'],
           network_allow: ['api.example.com:443'],
           env_allow: ['CI'],
+          project_text: { path: 'AGENTS.md', bytes: 40_000, sha256: 'x', truncated: true },
           host_read: ['/opt/sdk'],
           plan_submit: true,
           preopens: [
@@ -40,6 +41,7 @@ describe('the list of the grants of a session', () => {
     expect(rows.map(({ kind, what, use }) => [kind, what, use])).toEqual([
       ['Command', 'git', ['command', 'git']],
       ['Command', 'jq', ['command', 'jq']],
+      ['Rules of the folder', 'AGENTS.md, 40.0 KB, fenced before the task: its first 32 KiB', null],
       ['Files of the tool', 'svc-tool-editor: the workdir, read and write', ['tool', 'svc-tool-editor']],
       ['Files of the hook', 'svc-hook-debug: no files; state: seen; runs: node', null],
       ['Network', 'api.example.com:443', ['connection', 'api.example.com:443']],

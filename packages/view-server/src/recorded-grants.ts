@@ -70,6 +70,9 @@ export function grantedIn(line: string, manifest: string): Granted {
   const repository = repositoryOf(given);
   if (repository !== null) list.add('Repository', repository, null);
   if (scope !== undefined) list.add('Files', `${scope} of the workdir alone`, ['filesystem', scope]);
+  const rules = objectIn(grants['project_text']);
+  for (const path of namesIn([rules['path']]))
+    list.add('Rules of the folder', rulesOf(path, rules), ['project_text', path]);
   const preopens = objectsIn(grants['preopens']);
   for (const preopen of preopens) addPreopen(preopen, list);
   for (const place of namesIn(grants['network_allow']))
@@ -160,6 +163,12 @@ function repositoryOf({ git, closed_git: closed }: JsonObject): string | null {
   if (path === undefined) return null;
   const names = typeof around === 'string' ? `; names of files in ${textIn(around, maxText)}` : '';
   return `${textIn(path, maxText)}, ${accessOf(writable)}${names}`;
+}
+
+/** What people of the folder wrote for agents, which stands before the task. */
+function rulesOf(path: string, { bytes, truncated }: JsonObject): string {
+  const size = isFiniteNumber(bytes) ? `, ${shownBytes(bytes)}` : '';
+  return `${path}${size}, fenced before the task${truncated === true ? ': its first 32 KiB' : ''}`;
 }
 
 function addPreopen(preopen: JsonObject, list: GrantList): void {

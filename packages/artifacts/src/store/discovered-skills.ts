@@ -45,7 +45,7 @@ export function skillsOn(shelves: readonly SkillShelf[]): readonly string[] {
   });
 }
 
-/** At most 2,000, sorted: whoever fills a shelf costs no more. */
+/** The first 2,000 that the system gives, sorted. A fuller directory takes no longer to read. */
 function firstNames(directory: string): readonly string[] {
   const opened = unlessRefused(() => opendirSync(directory), null);
   if (opened === null) return [];
@@ -124,6 +124,6 @@ async function opening(
 
 function leftOut(folder: string, why: string): Diagnostic {
   return new Diagnostic('W-RUN-211', `the skill in ${quoted(folder)} is left out: ${why}`, {
-    hint: 'mend it, give its folder another name, or move it away; svc info ./<folder> shows what is read of it',
+    hint: 'mend it, give its folder another name, or remove it; svc info ./<folder> shows what is read of it',
   });
 }

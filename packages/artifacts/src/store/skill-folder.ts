@@ -1,7 +1,6 @@
 /** Finds the files of a standard skill folder, and makes an artifact of what is known of it. Starts load this, and nothing that reads a file. */
 
 import { type BigIntStats, existsSync, lstatSync, readdirSync, statSync } from 'node:fs';
-import { join } from 'node:path';
 
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import { errorCode } from '@svc/kit/diagnostics/system-reason.ts';
@@ -20,7 +19,7 @@ const leftOut: ReadonlySet<string> = new Set(['.git', 'node_modules', '__pycache
 
 /** Whether a folder is a standard skill: one with `svc.yaml` is an artifact of ours, whatever else is in it. */
 export function isSkillFolder(directory: string): boolean {
-  return existsSync(join(directory, standardSkillFile)) && !existsSync(join(directory, manifestFile));
+  return existsSync(`${directory}/${standardSkillFile}`) && !existsSync(`${directory}/${manifestFile}`);
 }
 
 /** One file of a folder as it stood when it was looked at: two equal texts are the same file, unless somebody wrote it in the same moment. */
@@ -34,13 +33,17 @@ export function skillFiles(directory: string): readonly FilePrint[] {
   const prints: FilePrint[] = [];
   const look = (below: string, depth: number): void => {
     if (depth > deepest) throw new Diagnostic('E-ART-003', `${directory} has folders more than ${deepest} levels deep`);
-    for (const name of readdirSync(join(directory, below)).sort()) {
+    const entries = readdirSync(below === '' ? directory : `${directory}/${below}`, { withFileTypes: true });
+    for (const entry of entries.sort(byName)) {
+      const { name } = entry;
       if (leftOut.has(name)) continue;
       const path = below === '' ? name : `${below}/${name}`;
-      const found = lstatSync(join(directory, path), { bigint: true, throwIfNoEntry: false });
+      // Each start looks at every file of every skill: what the system says along with the names is not asked for again.
+      const whole = `${directory}/${path}`;
+      const found = entry.isDirectory() ? null : lstatSync(whole, { bigint: true, throwIfNoEntry: false });
       if (found === undefined) continue;
-      if (found.isDirectory()) look(path, depth + 1);
-      else prints.push([path, printOf(join(directory, path), found)]);
+      if (found === null || found.isDirectory()) look(path, depth + 1);
+      else prints.push([path, printOf(whole, found)]);
       if (prints.length > mostFiles) throw new Diagnostic('E-ART-003', `${directory} has more than ${mostFiles} files`);
     }
   };
@@ -51,6 +54,10 @@ export function skillFiles(directory: string): readonly FilePrint[] {
     throw ioFault(error, `cannot read ${directory}`);
   }
   return prints;
+}
+
+function byName(one: { readonly name: string }, other: { readonly name: string }): number {
+  return one.name < other.name ? -1 : 1;
 }
 
 function printOf(path: string, found: BigIntStats): string {

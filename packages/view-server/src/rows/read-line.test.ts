@@ -45,6 +45,16 @@ describe('the row of a line', () => {
 
   it.each([
     [
+      'a skill that a person named',
+      { event_type: 'skill_call', skill_name: 'pdf', turn: 0, by: 'local' },
+      'named by local',
+    ],
+    [
+      'a file of a skill',
+      { event_type: 'skill_call', skill_name: 'pdf', arguments: { file: 'references/a.md' } },
+      'references/a.md',
+    ],
+    [
       'a turn',
       {
         event_type: 'inference',

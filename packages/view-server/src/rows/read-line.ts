@@ -142,7 +142,7 @@ function describe(
     case kinds.tool:
       return [text('tool_name', maxName), argumentsRow(event['arguments'], inArguments)];
     case kinds.skill:
-      return [text('skill_name', maxName), ''];
+      return [text('skill_name', maxName), skillRow(event)];
     case kinds.command:
       return [text('command_name', maxName), withExit(event, commandRow(event['arguments'], inArguments))];
     case kinds.background:
@@ -192,6 +192,12 @@ function describe(
       ];
     }
   }
+}
+
+/** Who named the skill, where no model called it, or the file that was asked for. */
+function skillRow(event: JsonObject): string {
+  const by = textIn(event['by'], 60);
+  return by === '' ? textIn(objectIn(event['arguments'])['file'], 160) : `named by ${by}`;
 }
 
 function modelRow(event: JsonObject): readonly [string, string] {
