@@ -1,6 +1,6 @@
 /** Keeps the logins of a user at MCP servers on the web: a file each, which nobody else can read. */
 
-import { unlinkSync } from 'node:fs';
+import { fsyncSync, ftruncateSync, unlinkSync, writeSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 
 import { Diagnostic, diagnosticOf } from '@svc/kit/diagnostics/diagnostic.ts';
@@ -9,7 +9,7 @@ import { makeDirectory } from '@svc/kit/files/make-directories.ts';
 import { withGuard } from '@svc/kit/files/file-guard.ts';
 import { ioFault } from '@svc/kit/files/io-fault.ts';
 import { readOwnFile } from '@svc/kit/files/own-file.ts';
-import { replaceFile } from '@svc/kit/files/replace-file.ts';
+import { replaceFile, syncDirectory, type TemporaryFile, writeTemporary } from '@svc/kit/files/replace-file.ts';
 import { realPath } from '@svc/kit/files/resolve-beneath.ts';
 import { namesIfThere, unlessErrno } from '@svc/kit/files/unless-refused.ts';
 import { type Guarded, isFlag, isListOf, isObjectOf, isText, isWhole, orNull } from '@svc/kit/guards.ts';
@@ -102,14 +102,41 @@ export function allLogins(
 
 /** It is on the disk once this resolves. `E-RUN-240` for one that nobody could read again. */
 export async function writeLogin({ path }: LoginPlace, login: KeptLogin): Promise<void> {
-  const bytes = Buffer.from(`${JSON.stringify(login)}\n`);
-  if (bytes.length > maxBytes) {
-    throw new Diagnostic('E-RUN-240', `the login at ${login.server} would take more than ${maxBytes / 1024} KiB`, {
-      hint: `svc logout ${shellWord(login.server)} forgets which folders use it; then log in again`,
-    });
-  }
+  const bytes = bytesOf(login);
   await makeDirectory(dirname(path), 0o700);
   await replaceFile(path, [bytes], { mode: 0o600 });
+}
+
+function bytesOf(login: KeptLogin): Buffer {
+  const bytes = Buffer.from(`${JSON.stringify(login)}\n`);
+  if (bytes.length <= maxBytes) return bytes;
+  throw new Diagnostic('E-RUN-240', `the login at ${login.server} would take more than ${maxBytes / 1024} KiB`, {
+    hint: `svc logout ${shellWord(login.server)} forgets which folders use it; then log in again`,
+  });
+}
+
+/** Room on the disk for the new tokens of a login: what they are asked with counts no more then. `E-IO-001` where there is none. The caller closes it. */
+export async function roomFor({ path }: LoginPlace): Promise<TemporaryFile> {
+  return await writeTemporary(dirname(path), [Buffer.alloc(maxBytes, ' ')], { mode: 0o600 });
+}
+
+/** Writes a login into its room, which is on the disk once this resolves. `E-IO-001` where it was refused all the same. */
+export async function writeInto(room: TemporaryFile, { path }: LoginPlace, login: KeptLogin): Promise<void> {
+  const bytes = bytesOf(login);
+  try {
+    for (let at = 0; at < bytes.length;) at += writeSync(room.fd, bytes, at, bytes.length - at, at);
+    ftruncateSync(room.fd, bytes.length);
+    fsyncSync(room.fd);
+    room.keepAs(path);
+    await syncDirectory(dirname(path));
+  } catch (error) {
+    throw ioFault(error, `cannot write ${path}`);
+  }
+}
+
+/** Removes a login whose tokens count no more, as nobody could keep those that took their place. */
+export function forgetLogin({ path }: LoginPlace): void {
+  unlessErrno(['ENOENT'], () => unlinkSync(path), undefined);
 }
 
 interface RemovedLogin {

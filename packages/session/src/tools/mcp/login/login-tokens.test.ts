@@ -1,3 +1,4 @@
+import { spawnSync } from 'node:child_process';
 import { mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -84,6 +85,28 @@ function serverOf({ remote }: Known, tokens: LoginTokens): ToolServer {
 }
 
 const { signal } = new AbortController();
+
+async function reasonOf(work: Promise<unknown>): Promise<string> {
+  return await work.then(
+    () => 'done',
+    (error: unknown) => (error instanceof Error ? error.message : String(error)),
+  );
+}
+
+/** No file of this process gets larger than so many bytes, as on a full disk, until what it returns is called. */
+function limitFiles(bytes: number): () => void {
+  const limited = (soft: string): void => {
+    const { status } = spawnSync('prlimit', ['--pid', String(process.pid), `--fsize=${soft}:`]);
+    expect(status).toBe(0);
+  };
+  limited(String(bytes));
+  return () => limited('unlimited');
+}
+
+async function withLargestFile<T>(bytes: number, work: () => Promise<T>): Promise<T> {
+  const restore = limitFiles(bytes);
+  return await work().finally(restore);
+}
 
 describe.each([true, false])('the tokens of a login, at a server whose revision is the newest: %s', (isModern) => {
   it('change once for 20 calls at once', async () => {
@@ -200,6 +223,33 @@ describe('the tokens of a login', () => {
     await writeLogin(known.place, { ...kept, client, endpoints });
     await known.tokens().renew('old');
     expect(known.issuer.tokenRequests).toMatchObject([{ client_id: 'a:b', client_secret: 'c+d %' }]);
+  });
+
+  it('stay, and are asked for nowhere, while the disk has no room for new ones', async () => {
+    const known = await started();
+    const tokens = known.tokens();
+    const before = readLogin(known.place);
+    const failed = await withLargestFile(10_000, async () => await reasonOf(tokens.renew('old')));
+    expect(failed).toContain('could not be renewed: cannot write');
+    expect([known.issuer.refreshes, readLogin(known.place)]).toEqual([0, before]);
+    expect(readdirSync(join(known.place.path, '..'))).toHaveLength(1);
+    await tokens.renew('old');
+    expect({ refreshes: known.issuer.refreshes, reused: known.issuer.reused }).toEqual({ refreshes: 1, reused: 0 });
+  });
+
+  it('end by name where the new ones cannot be kept all the same, and nobody shows the old ones again', async () => {
+    const known = await started();
+    const tokens = known.tokens();
+    let restore = (): void => {};
+    known.issuer.rules.instead = (_request, _response, path) => {
+      if (path === '/token') restore = limitFiles(10);
+      return false;
+    };
+    const lost = await reasonOf(tokens.renew('old')).finally(() => restore());
+    expect(lost).toMatch(/its login is over: its new tokens were lost: cannot write .*; run svc login /);
+    expect(await reasonOf(known.tokens().renew('old'))).toContain('it was removed');
+    expect({ refreshes: known.issuer.refreshes, reused: known.issuer.reused }).toEqual({ refreshes: 1, reused: 0 });
+    expect(readdirSync(join(known.place.path, '..'))).toEqual([]);
   });
 
   it('fail by the name of what is missing in an answer', async () => {

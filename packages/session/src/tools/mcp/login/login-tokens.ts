@@ -5,9 +5,18 @@ import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import { printable, shortened } from '@svc/kit/diagnostics/printable.ts';
 import { shellWord } from '@svc/kit/diagnostics/shell-word.ts';
 import { withGuard } from '@svc/kit/files/file-guard.ts';
+import type { TemporaryFile } from '@svc/kit/files/replace-file.ts';
 import type { ProxyFor } from '@svc/kit/net/proxy.ts';
 import { NoToken, type ServerTokens } from '../server-requests.ts';
-import { type KeptLogin, type LoginPlace, readLogin, writeLogin } from './kept-login.ts';
+import {
+  forgetLogin,
+  type KeptLogin,
+  type LoginPlace,
+  readLogin,
+  roomFor,
+  writeInto,
+  writeLogin,
+} from './kept-login.ts';
 import { type HeardSecrets, ToldSecrets } from './told-secrets.ts';
 import { clientOf, clientShown, ended, keptTokens, ledByServer, metadataOf } from './token-answer.ts';
 
@@ -69,12 +78,24 @@ export class LoginTokens implements ServerTokens {
 
   /** It is on the disk before anybody uses it: what it was made of counts no more. */
   async #renewed(kept: KeptLogin): Promise<KeptLogin> {
-    const { place, proxyFor, now } = this.#settings;
+    const { place } = this.#settings;
     const { refresh_token: refreshToken } = kept.tokens;
     if (refreshToken === null) {
       await writeLogin(place, ended(kept));
       throw this.#over('its token has expired, and cannot be renewed');
     }
+    const room = await roomFor(place);
+    try {
+      const next = { ...kept, tokens: await this.#given(kept, refreshToken) };
+      await this.#write(room, next);
+      return next;
+    } finally {
+      room.close();
+    }
+  }
+
+  async #given(kept: KeptLogin, refreshToken: string): Promise<KeptLogin['tokens']> {
+    const { place, proxyFor, now } = this.#settings;
     const [sdk, { loginFetch }] = await Promise.all([
       import('@modelcontextprotocol/client'),
       import('./login-fetch.ts'),
@@ -89,18 +110,27 @@ export class LoginTokens implements ServerTokens {
         resource: kept.resource,
         fetchFn,
       });
-      const next = { ...kept, tokens: keptTokens(given, now(), kept.tokens) };
-      await writeLogin(place, next);
-      return next;
+      return keptTokens(given, now(), kept.tokens);
     } catch (error) {
-      if (error instanceof Diagnostic) throw error;
-      if (!(error instanceof Error)) throw error;
+      if (error instanceof Diagnostic || !(error instanceof Error)) throw error;
       const said = printable(shortened(checkerWords(error.message) ?? error.message, maxShown));
       if (error instanceof sdk.OAuthError && ending.has(error.code)) {
         await writeLogin(place, ended(kept));
         throw this.#over(`${new URL(kept.issuer).host} refuses to renew it (${printable(error.code)}: ${said})`);
       }
       throw new Diagnostic('E-RUN-240', `${new URL(kept.issuer).host} gives no token: ${said}`);
+    }
+  }
+
+  /** The old tokens would be taken for stolen ones: where the new ones cannot be kept, nobody has any. */
+  async #write(room: TemporaryFile, next: KeptLogin): Promise<void> {
+    const { place } = this.#settings;
+    try {
+      await writeInto(room, place, next);
+    } catch (error) {
+      if (!(error instanceof Diagnostic)) throw error;
+      forgetLogin(place);
+      throw this.#over(`its new tokens were lost: ${error.message}`);
     }
   }
 
