@@ -252,7 +252,7 @@ function taskStart(journal: OpenJournal, options: GoingOnOptions, { env: variabl
     notes: joined([
       open.trusted ? say`` : say`- what you had granted is not taken from there: read only, unless flags say more\n`,
       mcp === undefined && text !== null && namesServers(text)
-        ? say`- its MCP servers do not come along: --mcp "<command>" names one again\n`
+        ? say`- its MCP servers do not come along: --mcp "<command or address>" names one again\n`
         : say``,
     ]),
   };

@@ -1,5 +1,7 @@
 /** Asks the MCP servers on the web that a command line names for their tools, which the task may call. */
 
+import { lstatSync, readdirSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
 import { arch, platform } from 'node:process';
 
 import { ofLogin } from '@svc/artifacts/manifest/names.ts';
@@ -8,6 +10,8 @@ import { platformOf } from '@svc/artifacts/store/artifact-ref.ts';
 import { locate } from '@svc/artifacts/store/locate.ts';
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import { findPackageRoot } from '@svc/kit/files/package-root.ts';
+import { unlessRefused } from '@svc/kit/files/unless-refused.ts';
+import { systemClock } from '@svc/kit/system-clock.ts';
 import type { CommandContext } from '@svc/terminal/screen/command-context.ts';
 import { hasLogin, useLogin } from '../../command/own-login.ts';
 import { askServer, sourceOf } from '../../command/remote-source.ts';
@@ -66,5 +70,26 @@ async function listedVersion(
     sources: () => [sourceOf(from, async () => asked)],
   };
   await locate({ name, version: asked.version }, places);
+  removeOlder(join(root, '.svc', 'artifacts', name), asked.version);
   return asked.version;
 }
+
+const mostKept = 16;
+const youngMs = 24 * 60 * 60_000;
+
+/** Each list of tools is a version of its own, and a server may change its list with every start. Sessions that go on have the young ones. */
+export function removeOlder(shelf: string, version: string): void {
+  const named = unlessRefused(() => readdirSync(shelf), []).filter((each) => pinned.test(each) && each !== version);
+  const dated = named.flatMap((each) => {
+    const path = join(shelf, each);
+    const there = unlessRefused(() => lstatSync(path), null);
+    return there === null ? [] : [{ path, atMs: there.mtimeMs }];
+  });
+  const old = dated.toSorted((one, other) => other.atMs - one.atMs).slice(mostKept - 1);
+  for (const { path, atMs } of old) {
+    if (systemClock.now() - atMs < youngMs) continue;
+    unlessRefused(() => rmSync(path, { recursive: true, force: true }), undefined);
+  }
+}
+
+const pinned = /^0\.0\.0-pin[0-9a-f]{16}$/;
