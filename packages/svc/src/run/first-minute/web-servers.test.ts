@@ -5,7 +5,7 @@ import { expect, it, onTestFinished } from 'vitest';
 
 import { removeOlder } from './web-servers.ts';
 
-it('keeps the sixteen newest lists of a server, those of a day, and nothing that is no list removed', () => {
+it('a store keeps the sixteen newest lists of a server, those of a day, and all that is no list', () => {
   const shelf = mkdtempSync(join(tmpdir(), 'svc-shelf-'));
   onTestFinished(() => rmSync(shelf, { recursive: true }));
   const nowSecs = Date.now() / 1000;

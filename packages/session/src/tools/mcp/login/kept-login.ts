@@ -115,7 +115,7 @@ function bytesOf(login: KeptLogin): Buffer {
   });
 }
 
-/** Room on the disk for the new tokens of a login: what they are asked with counts no more then. `E-IO-001` where there is none. The caller closes it. */
+/** Room on the disk for new tokens of a login, since the old ones hold no longer once these are given. `E-IO-001` on a full disk. The caller closes it. */
 export async function roomFor({ path }: LoginPlace): Promise<TemporaryFile> {
   return await writeTemporary(dirname(path), [Buffer.alloc(maxBytes, ' ')], { mode: 0o600 });
 }
