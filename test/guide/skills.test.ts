@@ -13,7 +13,7 @@ describe('docs/skills.md', () => {
   afterAll(async () => reader.remove());
 
   it('has listings in each of these sections', () => {
-    expect(sections.map(({ title }) => title)).toEqual(['A folder with a script']);
+    expect(sections.map(({ title }) => title)).toEqual(['A folder with a script', 'A skill by its name']);
   });
 
   // In the order of the page: what one section leaves behind, the next one uses.
