@@ -1,13 +1,15 @@
-import { existsSync, mkdirSync } from 'node:fs';
+import { copyFileSync, existsSync, mkdirSync, readdirSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 
 import { describe, expect, it } from 'vitest';
 
 import { calls, says, script } from '../support/scripted-turns.ts';
+import { calls as callsIn, says as saysIn, useFormations } from '../support/formation.ts';
 import { scriptCapsule } from '../support/script-capsule.ts';
 import { type Update, useEditors } from './editor.ts';
 
 const open = useEditors();
+const start = useFormations();
 
 const manifest = `capabilities: { shell: { allow: [touch] } }
 approvals: { rules: [{ ask: { command: [touch, "**"] } }] }
@@ -73,5 +75,53 @@ describe('the user of an editor', () => {
   it('has no say where the manifest wants answers from elsewhere alone', async () => {
     const { requests, made } = await prompted(['once'], ['a'], '[terminal]');
     expect([requests, made]).toEqual([[], []]);
+  }, 60_000);
+
+  it('allows the call of a child of the capsule too, under the names of both', async () => {
+    const shell = 'shell: { allow: [touch] }, containment: scoped';
+    const env = { SVC_CONTAINMENT_CEILING: 'sealed' };
+    const { workspace, referee } = await start({
+      env,
+      capsules: {
+        lead: {
+          manifest: `lifecycle: { task_acceptance: queue, after_task: sleep }
+capabilities: { ${shell}, spawn: { allow: [deployer] } }
+`,
+          script: [
+            callsIn('delegate-task', { capsule: 'deployer', version: '1.0.0', task: 'Go on.' }, 'Start'),
+            saysIn('It is under way.', 'Start'),
+            saysIn('Heard.', 'delegation_id'),
+          ].join(''),
+        },
+        deployer: {
+          manifest: `capabilities: { ${shell} }
+approvals: { rules: [{ ask: { command: [touch, "**"] } }] }
+`,
+          script: [callsIn('touch', { command: 'pushed' }, 'Go on'), saysIn('Done.', 'Go on')].join(''),
+        },
+      },
+    });
+    for (const name of ['svc.yaml', 'script.yaml']) {
+      copyFileSync(join(workspace.folder, 'lead', name), join(workspace.folder, name));
+    }
+    const cwd = join(dirname(workspace.folder), 'code');
+    mkdirSync(cwd, { recursive: true });
+    const requests: Update[] = [];
+    const editor = await open(workspace, {
+      env: { ...env, SVC_REFEREE_URL: referee },
+      choose: (request) => {
+        requests.push(request);
+        return 'once';
+      },
+    });
+    await editor.initialize(false);
+    expect(await editor.prompt(await editor.newSession(cwd), 'Start')).toBe('end_turn');
+    const made = (): boolean => {
+      const children = join(cwd, '.svc', 'children');
+      return readdirSync(children).some((name) => existsSync(join(children, name, 'pushed')));
+    };
+    await expect.poll(made, { timeout: 30_000 }).toBe(true);
+    expect(JSON.stringify(requests)).toContain('lead > deployer wants to run this, and approvals.rules[0] asks you:');
+    expect(requests).toHaveLength(1);
   }, 60_000);
 });

@@ -122,7 +122,7 @@ export class DelegationsFixture {
       env: { PATH: process.env['PATH'], HOME: join(this.#root, 'home') },
       envAllow: [],
       spawnAllow: ['worker'],
-      readChild: async () => ({ kind: 'read', envAllow: [] }),
+      readChild: async () => ({ kind: 'read', envAllow: [], mayAsk: false }),
       deadlineMs: 600_000,
       telemetry: null,
       taskFacts: () => ({

@@ -18,13 +18,14 @@ import {
   parseJsonRpcRequest,
   readJsonRpcRequest,
 } from '@svc/protocol/json-rpc.ts';
-import { eventsHeader, eventsVersion, methodsBeyond } from '@svc/protocol/asked-events.ts';
+import { childMethod, eventsHeader, eventsVersion, methodsBeyond } from '@svc/protocol/asked-events.ts';
 import { parseMessage } from '@svc/protocol/message.ts';
 import { type ResourceDoor, resourceRoute } from '@svc/session/files/resource-routes.ts';
 import type { DoorName } from '@svc/artifacts/manifest/door-names.ts';
 import { type Callers, onlyCaller } from './callers/callers.ts';
 import { doorRoutes, Doors } from './doors.ts';
 import type { DoorFacts, DoorSession } from './core/door-core.ts';
+import type { ChildrenDoor } from './own/child-questions.ts';
 import type { EventStreams, StreamedSession } from './own/event-streams.ts';
 import {
   answerTask,
@@ -50,6 +51,8 @@ export interface CapsuleDoor extends Omit<StreamedSession, 'callers'> {
   readonly callers?: Callers;
   readonly card: AgentCard;
   readonly delegation: DelegationDoor;
+  /** Absent where it starts none that ask. */
+  readonly children?: ChildrenDoor;
   readonly residue: () => readonly unknown[];
   /** Everything under `/resources/`. */
   readonly resources: ResourceDoor;
@@ -185,12 +188,14 @@ class Dispatch {
   readonly #deps: Omit<MethodDeps, 'principal'>;
   readonly #callers: Callers;
   readonly #streamed: StreamedSession;
+  readonly #children: ChildrenDoor | undefined;
   /** It is null until somebody asks for a stream. */
   #streams: EventStreams | null = null;
   readonly #served: ReadonlySet<string>;
 
   constructor(door: CapsuleDoor, callers: Callers) {
-    const { session, delegation, residue } = door;
+    const { session, delegation, residue, children } = door;
+    this.#children = children;
     this.#deps = { session, delegation, residue };
     this.#callers = callers;
     this.#streamed = { ...door, callers };
@@ -238,9 +243,13 @@ class Dispatch {
 
   #call({ method, params }: JsonRpcRequest, request: HttpRequest, received?: ReceivedMessage): unknown {
     const { headers } = request;
+    const principal = this.#callers.principalOf(request);
+    if (method === childMethod && asksForEvents(headers)) {
+      const children = this.#children;
+      return import('./own/child-questions.ts').then((own) => own.hearChild(params, { principal, children }));
+    }
     const isServed = this.#served.has(method) || (isBeyond(method) && asksForEvents(headers));
     if (!isServed) throw new JsonRpcFault('method-not-found');
-    const principal = this.#callers.principalOf(request);
     demand(principal, methodScopes.get(method));
     // Fast path: clients poll `tasks/get`, so allocate nothing.
     if (method === 'tasks/get') return getTask(params, this.#deps);

@@ -123,6 +123,8 @@ export class Session {
 
   async #run(task: Task): Promise<void> {
     try {
+      if (task.command === 'passed')
+        return await (await import('./loop/passed-call.ts')).askForChild(task, this.#runner);
       const { runTask } = await import('./loop/task-runner.ts');
       const { trapped } = await runTask(task, this.#runner);
       this.#componentTrapped ||= trapped;

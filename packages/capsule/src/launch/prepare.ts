@@ -39,6 +39,8 @@ export interface PreparedLaunch extends ScopedLaunch {
   readonly driverConfig: Readonly<Record<string, unknown>>;
   readonly artifacts: readonly InstalledArtifact[];
   readonly packageRoot: string;
+  /** Whether no program of the capsule, nor of those that it starts, can read the files of the user, such as the key for answers. */
+  readonly holdsPrograms: boolean;
 }
 
 /** Decides the scope, checks the host against the floor and finds the task, in this order. Throws a Diagnostic or a DiagnosticList. */
@@ -160,22 +162,30 @@ export async function prepareLaunch(
     const undecided = undecidedPaths(loaded, artifacts);
     if (undecided.length > 0) throw new DiagnosticList(undecided);
   }
+  let holdsPrograms = true;
   if (scoped.containment.achieved === 'advisory') {
     const { weakPrograms } = await import('./unheld-grants.ts');
     const weak = weakPrograms(loaded, artifacts, scoped.containment);
     if (weak !== null) onWarning(weak);
-    if (weak !== null && loaded.manifest.approvals !== undefined) refuseToAsk(loaded.manifest.approvals);
+    // A child may run programs, whatever its parent runs.
+    holdsPrograms = weak === null && scoped.grants.spawnAllow.length === 0;
+    if (!holdsPrograms && loaded.manifest.approvals !== undefined) refuseToAsk(loaded.manifest.approvals);
   }
-  return { ...scoped, driverConfig: await configOfDriver(loaded), packageRoot: places.packageRoot, artifacts };
+  const driverConfig = await configOfDriver(loaded);
+  return { ...scoped, driverConfig, packageRoot: places.packageRoot, artifacts, holdsPrograms };
 }
 
 /** Programs that nothing holds read the key for answers. */
 function refuseToAsk({ rules, ...settings }: Approvals): void {
   const asks = [settings.default, settings.opaque].includes('ask') || rules.some((rule) => rule.ask !== undefined);
   if (!asks) return;
-  throw new Diagnostic('E-APR-002', 'approvals may ask a person, and nothing holds the programs of the capsule here', {
-    hint: 'set capabilities.containment to scoped, and run it where that can be had; or deny in place of ask',
-  });
+  throw new Diagnostic(
+    'E-APR-002',
+    'approvals may ask a person, and nothing holds programs of the capsule or of those that it starts here',
+    {
+      hint: 'set capabilities.containment to scoped, and run it where that can be had; or deny in place of ask',
+    },
+  );
 }
 
 /**

@@ -9,6 +9,7 @@ import type { InitialTask } from './initial-task.ts';
 import type { Retained } from '@svc/record/sessions/journal-retention.ts';
 import type { Driver, Message } from '@svc/session/model/driver.ts';
 import type { SessionOutcome } from '@svc/session/session.ts';
+import type { ChildKey } from '@svc/session/delegation/child-key.ts';
 import type { FailedTask } from '@svc/session/task/task.ts';
 import type { FetchObserver } from '@svc/artifacts/store/installed-artifact.ts';
 import type { StorePlaces } from '@svc/artifacts/store/store-places.ts';
@@ -49,6 +50,8 @@ export interface RunRequest {
   readonly approval: Secret | null;
   /** Whether the process of the capsule that delegates still lives; absent where nobody knows. */
   readonly isParentThere?: (() => boolean) | undefined;
+  /** With which it asks the capsule that delegates for approvals; absent where it asks nobody. */
+  readonly askKey?: ChildKey;
   /** Given by the capsule that delegates; null mints one. */
   readonly sessionId: SessionId | null;
   /** How long the end of the session may take once `stop` is aborted. */

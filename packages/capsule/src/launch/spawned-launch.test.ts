@@ -1,4 +1,5 @@
 import { PassThrough, Readable } from 'node:stream';
+import { inspect } from 'node:util';
 import { describe, expect, it } from 'vitest';
 
 import { readSpawnApproval } from './spawned-launch.ts';
@@ -6,6 +7,8 @@ import { readSpawnApproval } from './spawned-launch.ts';
 function from(...chunks: readonly string[]): Readable {
   return Readable.from(chunks.map((chunk) => Buffer.from(chunk)));
 }
+
+const key = '0f'.repeat(32);
 
 describe('the approval of a delegated launch', () => {
   it('takes standard input up to its end, however it arrives', async () => {
@@ -25,9 +28,18 @@ describe('the approval of a delegated launch', () => {
     expect([approval.reveal(), telemetryEnv]).toEqual(['msa1.abc', { OTEL_EXPORTER_OTLP_ENDPOINT: 'http://c:4318' }]);
   });
 
+  it('may have the key for questions behind that, which appears nowhere', async () => {
+    for (const variables of ['', '{"A":"1"}']) {
+      const { askKey, telemetryEnv } = await readSpawnApproval(from(`msa1.abc\n${variables}\n${key}`));
+      expect([askKey?.reveal(), telemetryEnv]).toEqual([key, variables === '' ? null : { A: '1' }]);
+      expect(`${inspect(askKey)} ${JSON.stringify(askKey)}`).not.toContain(key);
+    }
+  });
+
   it.each([
     ['variables that are none', 'msa1.a\n{"A":1}', 'it is not a token'],
-    ['a third line', 'msa1.a\n{}\n{}', 'it is not a token'],
+    ['a third line that is no key', 'msa1.a\n{}\n{}', 'it is not a token'],
+    ['a fourth line', `msa1.a\n{}\n${key}\n{}`, 'it is not a token'],
     ['nothing', '', 'it is empty'],
     ['blanks', ' \n', 'it is empty'],
     ['two lines', 'msa1.a\nmsa1.b', 'it is not a token'],

@@ -10,6 +10,7 @@ import { isAlive, processStart } from '@svc/kit/process-stat.ts';
 import { whenGone } from '@svc/kit/when-gone.ts';
 import { parseJsonText } from '@svc/protocol/json-text.ts';
 import { isRefereeToken, maxToken } from '@svc/protocol/referee-messages.ts';
+import { ChildKey } from '@svc/session/delegation/child-key.ts';
 
 /** An approval is one line of some hundred characters; the variables of telemetry may be longer. */
 const maxBytes = 128 * 1024;
@@ -21,11 +22,13 @@ interface SpawnInput {
   readonly approval: Secret;
   /** The variables that say where telemetry goes, which are in no environment; null where the parent sends none. */
   readonly telemetryEnv: Environment | null;
+  /** By which the parent knows who asks it for approvals; null where it is not to ask. */
+  readonly askKey: ChildKey | null;
 }
 
 /**
  * The approval that a parent writes to a child's standard input and closes (D2 "Authentication" 2); a second line has the variables of telemetry
- * as JSON. Throws `E-RUN-039` without an approval.
+ * as JSON or is empty, a third the key for questions. Throws `E-RUN-039` without an approval.
  */
 export async function readSpawnApproval(stdin: Readable): Promise<SpawnInput> {
   const deadline = AbortSignal.timeout(maxMs);
@@ -42,13 +45,15 @@ export async function readSpawnApproval(stdin: Readable): Promise<SpawnInput> {
   } finally {
     deadline.removeEventListener('abort', onDeadline);
   }
-  const [approval = '', variables = '', ...rest] = text.trim().split('\n');
+  const [approval = '', variables = '', key = '', ...rest] = text.trim().split('\n');
   if (approval.length > maxToken) throw noApproval('it is too long');
   const telemetryEnv = variables === '' ? null : variablesIn(variables);
-  if (!isRefereeToken(approval) || rest.length > 0 || telemetryEnv === undefined) {
+  const askKey = ChildKey.parse(key);
+  const isOdd = (key !== '' && askKey === null) || rest.length > 0 || telemetryEnv === undefined;
+  if (!isRefereeToken(approval) || isOdd) {
     throw noApproval(approval === '' ? 'it is empty' : 'it is not a token');
   }
-  return { approval: new Secret(approval), telemetryEnv };
+  return { approval: new Secret(approval), telemetryEnv, askKey };
 }
 
 const isVariables = isMapOf(isText);

@@ -5,14 +5,13 @@ import { recordRedaction } from '@svc/kit/diagnostics/handle-id.ts';
 import { systemClock } from '@svc/kit/system-clock.ts';
 import type { SessionActivity } from '@svc/session/task/activity.ts';
 import type { SessionDirectories } from '@svc/record/sessions/session-directories.ts';
-import type { Approvals } from '@svc/session/approvals/approvals.ts';
 import type { OpenSessionRequest } from '../launch/open-session-request.ts';
 import { asksForTelemetry } from '../launch/telemetry-variables.ts';
 import type { LaterCommands } from '../stage/later-commands.ts';
 import type { SessionPeerFiles } from '../stage/stage-peer-files.ts';
 import type { DoorsAround } from './door-outside.ts';
 import type { KeptThreads } from './conversation-place.ts';
-import type { OpenedApprovals } from './session-approvals.ts';
+import type { OpenedApprovals, SessionApprovals } from './session-approvals.ts';
 import type { SessionDelegations } from './session-delegations.ts';
 import type { SessionTelemetry } from './telemetry/session-telemetry.ts';
 
@@ -68,13 +67,13 @@ export async function conversationsOf(
   return await (await import('./conversation-place.ts')).openConversations(open, places);
 }
 
-/** Returns null for a session whose manifest has no `approvals`, and that is granted nothing while it runs. */
+/** Returns null for a session whose manifest has no `approvals`, that is granted nothing while it runs, and that has no children. */
 export async function approvalsOf(
   open: OpenSessionRequest,
-  session: Omit<OpenedApprovals, 'settings'>,
-): Promise<Approvals | null> {
+  { mayDelegate, ...session }: Omit<OpenedApprovals, 'settings'> & { readonly mayDelegate: boolean },
+): Promise<SessionApprovals | null> {
   const settings = open.launch.loaded.manifest.approvals ?? null;
-  if (settings === null && session.later === null) return null;
+  if (settings === null && session.later === null && !mayDelegate) return null;
   return await (await import('./session-approvals.ts')).openApprovals(open, { ...session, settings });
 }
 

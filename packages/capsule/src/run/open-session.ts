@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { createLateComponentHost } from '@svc/components/late-component-host.ts';
 import type { CapsuleDoor } from '@svc/doors/capsule-listener.ts';
 import { systemClock } from '@svc/kit/system-clock.ts';
-import { Diagnostic, diagnosticOf } from '@svc/kit/diagnostics/diagnostic.ts';
+import { Diagnostic, diagnosticOf, raise } from '@svc/kit/diagnostics/diagnostic.ts';
 import { recordRedaction } from '@svc/kit/diagnostics/handle-id.ts';
 import { LogBudget } from '@svc/kit/log-budget.ts';
 import type { TraceEvent } from '@svc/record/trace/events.ts';
@@ -213,9 +213,18 @@ async function ready(open: OpenSessionRequest, parts: StagedParts): Promise<Omit
   const hooks = staged.hooks.length === 0 ? noHooks : areLate ? lateHooks(openAll) : await openAll();
   const isWatched = (): boolean => session.events.isWatched;
   const directory = directories.session;
-  const approvals = await approvalsOf(open, { recorder, directory, later, onClose, isWatched });
-  const session: Session = buildSession(open, { ...parts, spend, hooks, approvals });
   const onLost = (lost: Diagnostic): void => session.trap(lost);
+  const asking = await approvalsOf(open, {
+    recorder,
+    directory,
+    later,
+    onClose,
+    isWatched,
+    onLost: (error) => (error instanceof Diagnostic ? onLost(error) : raise(error)),
+    mayDelegate: delegating !== null,
+  });
+  const approvals = asking?.approvals ?? null;
+  const session: Session = buildSession(open, { ...parts, spend, hooks, approvals });
   parts.logs.observe(() => {
     const event = { event_type: 'logs_limit_reached', max_bytes: parts.logs.maxBytes } as const;
     const lost = diagnosticOf(() => note(event));
@@ -253,6 +262,7 @@ async function ready(open: OpenSessionRequest, parts: StagedParts): Promise<Omit
       containment: launch.scope.containment.achieved,
       redact: recordRedaction(launch.redactor),
       delegation: { open: (id) => delegating?.delegations.open(id) ?? null },
+      ...(delegating === null || asking === null ? {} : { children: asking.ofChildren({ ...delegating, session }) }),
       residue: () => [...residueOf(staged.background), ...(delegating?.residue() ?? [])],
       resources: await resourcesOf(launch, { ...parts, session, refusals, isOver: () => end !== null }),
     },

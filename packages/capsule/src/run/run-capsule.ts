@@ -91,7 +91,10 @@ async function serveSession(session: SessionLaunch): Promise<EndedSession> {
   });
   const { manifest } = launch.loaded;
   const serve = servedDoors(manifest);
-  const hasPerson = manifest.approvals !== undefined || request.changes?.hasPerson === true;
+  // A capsule that another one has started asks through that one.
+  const asksForChildren = launch.grants.spawnAllow.length > 0 && launch.holdsPrograms;
+  const mayAsk = request.approval === null && (manifest.approvals !== undefined || asksForChildren);
+  const hasPerson = mayAsk || request.changes?.hasPerson === true;
   const personKey = hasPerson ? (await import('./person-key.ts')).makePersonKey(launch) : null;
   const callers = await callersOf(request, { ...launch, personKey }, observer);
   const admits = (headers: IncomingHttpHeaders): boolean | Promise<boolean> => callers.admits(headers);
@@ -175,6 +178,8 @@ function doorOf(bound: BoundLaunch, { door, doors }: OpenSession): CapsuleDoor {
   const onWarning = observer.onWarning.bind(observer);
   const described = { launch, request, url: listener.advertised, callers, around: doors, onWarning };
   const facts = async (): Promise<DoorFacts> => (await import('./door-facts.ts')).doorFacts(described);
+  const { children } = door;
+  if (children !== undefined) callers.knowChildren((token) => children.childOf(token));
   return { ...door, principal: callers.ownName, callers, facts };
 }
 

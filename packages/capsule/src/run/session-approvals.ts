@@ -1,13 +1,18 @@
 /** Opens the approvals of a session whose manifest has some, or whose person may grant it more. */
 
 import type { Approvals as ApprovalSettings } from '@svc/artifacts/manifest/approvals.ts';
+import type { ChildrenDoor } from '@svc/doors/own/child-questions.ts';
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import { recordRedaction } from '@svc/kit/diagnostics/handle-id.ts';
 import { systemClock } from '@svc/kit/system-clock.ts';
 import { openApprovalLog } from '@svc/record/sessions/approval-log.ts';
 import { Approvals } from '@svc/session/approvals/approvals.ts';
+import type { PassedQuestions } from '@svc/session/approvals/passed-questions.ts';
 import type { Widening } from '@svc/session/approvals/wanted-grants.ts';
+import type { Delegations } from '@svc/session/delegation/delegations.ts';
+import type { ParentLine } from '@svc/session/delegation/parent-line.ts';
 import type { Recorder } from '@svc/session/recorder/recorder.ts';
+import type { Session } from '@svc/session/session.ts';
 import type { OpenSessionRequest } from '../launch/open-session-request.ts';
 import type { LaterCommands } from '../stage/later-commands.ts';
 import { openKeptCalls } from './kept-calls.ts';
@@ -24,12 +29,21 @@ export interface OpenedApprovals {
   readonly onClose: (end: () => void) => void;
   /** Whether a client follows the session, questions included. */
   readonly isWatched: () => boolean;
+  /** The session cannot go on. */
+  readonly onLost: (error: unknown) => void;
+}
+
+/** The approvals of a session, and those of its children. */
+export interface SessionApprovals {
+  readonly approvals: Approvals;
+  /** For a session that may delegate, once it is there. */
+  readonly ofChildren: (of: { readonly session: Session; readonly delegations: Delegations }) => ChildrenDoor;
 }
 
 export async function openApprovals(
   open: OpenSessionRequest,
-  { settings, later, recorder, directory, onClose, isWatched }: OpenedApprovals,
-): Promise<Approvals> {
+  { settings, later, recorder, directory, onClose, isWatched, onLost }: OpenedApprovals,
+): Promise<SessionApprovals> {
   const { loaded, redactor } = open.launch;
   const log = openApprovalLog(directory);
   onClose(() => log.close());
@@ -38,19 +52,45 @@ export async function openApprovals(
   // Who follows a session that a chat has started may be that person, who shows the key of the session.
   const askedAt = (): Place =>
     request.askedAt?.() ?? (request.changes?.hasPerson === true && isWatched() ? 'terminal' : null);
-  return new Approvals({
+  const above = request.askKey === undefined ? null : await import('./parent-questions.ts');
+  const line = above?.parentLineOf(open) ?? null;
+  const unattended = loudly(
+    open,
+    async () => await whyUnattended(settings?.answer ?? usualPlaces, open, askedAt(), line),
+  );
+  const approvals: Approvals = new Approvals({
     rules: settings,
     timeoutMs: (settings?.timeout ?? grantTimeout) * 1000,
     recorder,
     clock: systemClock,
     log,
-    unattended: loudly(open, async () => await whyUnattended(settings?.answer ?? [], open, askedAt())),
+    unattended,
     capsule: loaded.manifest.name,
     redact: recordRedaction(redactor),
     ...wideningOf(open, later, askedAt),
     ...(kept === null ? {} : { kept }),
+    ...(above === null || line === null
+      ? {}
+      : { up: (asked, settled) => void above.passUp(line, { asked, settled, approvals }).catch(onLost) }),
   });
+  return {
+    approvals,
+    ofChildren: ({ session, delegations }) => {
+      let opening: Promise<PassedQuestions> | null = null;
+      const parts = { session, line, log, unattended, redact: recordRedaction(redactor), onLost };
+      return {
+        childOf: (token) => delegations.childOf(token),
+        hear: async (child, request) => {
+          opening ??= import('./child-questions.ts').then((questions) => questions.questionsOf(open, parts));
+          return await (await opening).hear(child, request);
+        },
+      };
+    },
+  };
 }
+
+/** As of a manifest that does not say: the children of its capsule may have questions all the same. */
+const usualPlaces: ApprovalSettings['answer'] = ['terminal', 'door', 'acp'];
 
 /** Where a person is shown questions. */
 type Place = 'terminal' | 'acp' | null;
@@ -97,8 +137,10 @@ async function whyUnattended(
   answer: ApprovalSettings['answer'],
   { request, launch, knowsAnswerer }: OpenSessionRequest,
   askedAt: Place,
+  line: ParentLine | null,
 ): Promise<string | null> {
-  if (request.approval !== null) return 'nobody is asked for a capsule that another capsule has started';
+  if (line !== null) return await line.whyUnattended();
+  if (request.approval !== null) return 'nobody is asked for a capsule that a step of a plan has started';
   if (askedAt !== null && answer.includes(askedAt)) return null;
   if (launch.loaded.manifest.notify !== undefined) return null;
   if ((answer.includes('door') || answer.includes('mcp')) && (await knowsAnswerer())) return null;

@@ -214,7 +214,9 @@ async function readChild({ name, version, sha256 }: Child, { places, env }: Prep
 function readingOf(text: string, env: Environment): ChildReading {
   if (archiveKind(text, manifestFile) !== 'capsule') return notRead('it is not a capsule');
   const { manifest } = loadCapsuleManifest({ file: manifestFile, text, env, purpose: 'inspect' });
-  return { kind: 'read', envAllow: manifest.capabilities.env?.allow ?? [] };
+  const { env: variables, spawn } = manifest.capabilities;
+  const mayAsk = manifest.approvals !== undefined || (spawn?.allow ?? []).length > 0;
+  return { kind: 'read', envAllow: variables?.allow ?? [], mayAsk };
 }
 
 function notRead(reason: string): ChildReading {

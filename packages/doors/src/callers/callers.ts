@@ -6,7 +6,15 @@ import type { Clock } from '@svc/kit/clock.ts';
 import type { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import { Secret } from '@svc/kit/diagnostics/secret.ts';
 import { bearerCheck, type BearerCheck, bearerOf } from '@svc/kit/http/hygiene.ts';
-import { onlyPrincipal, ownPrincipal, personHere, type Principal, type PrincipalOf } from './principal.ts';
+import type { AskingChild } from '@svc/session/delegation/delegations-deps.ts';
+import {
+  childPrincipal,
+  onlyPrincipal,
+  ownPrincipal,
+  personHere,
+  type Principal,
+  type PrincipalOf,
+} from './principal.ts';
 import type { KnownTokens } from './known-tokens.ts';
 import type { TokenPlace } from './token-place.ts';
 
@@ -67,6 +75,7 @@ export class TokenCallers implements Callers {
   readonly #streams = new Map<CutStream, Principal>();
   #stopSweep: (() => void) | null = null;
   #known: KnownTokens | null = null;
+  #childOf: ((token: Buffer) => AskingChild | null) | null = null;
 
   constructor(options: TokenCallersOptions) {
     const { listenerToken, personKey, isGuarded } = options;
@@ -89,6 +98,11 @@ export class TokenCallers implements Callers {
     return this.#own.name;
   }
 
+  /** From now on lets the children of the session in, to ask for approvals. */
+  knowChildren(childOf: (token: Buffer) => AskingChild | null): void {
+    this.#childOf = childOf;
+  }
+
   /** Whether a request with these headers goes on. */
   admits(headers: IncomingHttpHeaders): boolean | Promise<boolean> {
     const { authorization } = headers;
@@ -99,6 +113,11 @@ export class TokenCallers implements Callers {
     }
     const token = bearerOf(authorization);
     if (token === undefined) return !this.asksForToken;
+    const child = this.#childOf?.(token) ?? null;
+    if (child !== null) {
+      this.#named.set(headers, childPrincipal(child));
+      return true;
+    }
     const known = this.#upToDate();
     if (known instanceof Promise) return known.then((settled) => this.#judge(headers, token, settled));
     return this.#judge(headers, token, known);

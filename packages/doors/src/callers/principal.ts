@@ -1,6 +1,7 @@
 /** Who asks, what they may, and which tasks are theirs. */
 
 import type { RequestHead } from '@svc/kit/http/route.ts';
+import type { AskingChild } from '@svc/session/delegation/delegations-deps.ts';
 import type { Task } from '@svc/session/task/task.ts';
 import { type Scope, scopes } from './scopes.ts';
 
@@ -13,6 +14,8 @@ export interface Principal {
   readonly scopes: readonly Scope[];
   /** It showed the key of the session, which the user's own processes can read and no program of a capsule can. */
   readonly isPerson?: true;
+  /** It showed the token of this child, which may ask for approvals and nothing else. */
+  readonly child?: AskingChild;
 }
 
 export type PrincipalOf = (request: Pick<RequestHead, 'headers'>) => Principal;
@@ -24,6 +27,11 @@ export function ownPrincipal(name: string): Principal {
 
 /** Who shows the key of the session. */
 export const personHere: Principal = { ...ownPrincipal('person'), isPerson: true };
+
+/** The runtime of a child, which has no scope. */
+export function childPrincipal(child: AskingChild): Principal {
+  return { name: `child:${child.delegationId}`, seesAll: false, scopes: [], child };
+}
 
 /**
  * Whether the principal may say that a call runs. Being on this machine is not enough, and neither is the listener token: a tool that reaches the loopback

@@ -11,7 +11,7 @@ export const approvalCodes = {
   'E-APR-002': {
     title: 'a person is to be asked, and the programs of the capsule could answer',
     explanation:
-      'A rule of approvals asks, and the capsule runs programs that are held by nothing here: they read the files of the user, the key for answers among them. Run it where programs are held at least by scoped, or set approvals to deny in place of ask.',
+      'A rule of approvals asks, and the capsule runs programs that are held by nothing here, or starts capsules that may: they read the files of the user, the key for answers among them. Run it where programs are held at least by scoped, or set approvals to deny in place of ask.',
   },
   'E-APR-003': {
     title: 'there is nothing to approve',

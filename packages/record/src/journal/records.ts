@@ -113,8 +113,8 @@ export const recordSchemas = {
     ...sender,
     /** The place of its conversation, for a task that continues one whose sender showed a door token. */
     conversation: z.string().optional(),
-    /** There for a command that a person typed: whether its conversation got what it gave. */
-    command: z.enum(['shown', 'told']).optional(),
+    /** There where no model was asked: for a command that a person typed, whether its conversation got what it gave; for a call of a child that a person is asked about. */
+    command: z.enum(['shown', 'told', 'passed']).optional(),
     /** The skills whose texts it begins with; absent where it names none. */
     skills: z.array(z.string()).optional(),
     by: z.enum(['start', 'message', 'work-end', 'child-end']),

@@ -29,6 +29,17 @@ export type ApprovalRecord =
       readonly option?: string;
       readonly by: string;
     }
+  /** The call of a child was passed on to a person, or to the parent of this session. `of` is its question in the child's session. */
+  | {
+      readonly k: 'passed';
+      readonly at: number;
+      readonly id: string;
+      readonly digest: string;
+      readonly capsule: readonly string[];
+      readonly session_id: string;
+      readonly of: string;
+      readonly expires_at: number;
+    }
   /** The call runs now. */
   | { readonly k: 'started'; readonly at: number; readonly id: string; readonly digest: string };
 

@@ -3,20 +3,22 @@
 import type { Approvals as ApprovalSettings } from '@svc/artifacts/manifest/approvals.ts';
 import { BoundedMap } from '@svc/kit/bounded-map.ts';
 import type { Clock } from '@svc/kit/clock.ts';
-import {
-  type ApprovalAnswer,
-  approvalOptions,
-  type AskedApproval,
-  type OpenApproval,
-  type SettledApproval,
-} from '@svc/protocol/approval.ts';
-import type { Question, QuestionName } from '@svc/protocol/question.ts';
+import { type ApprovalAnswer, approvalOptions, type AskedApproval, type OpenApproval } from '@svc/protocol/approval.ts';
+import { noPerson, passedOptions } from '@svc/protocol/passed-question.ts';
+import type { QuestionName } from '@svc/protocol/question.ts';
 import type { ApprovalLog } from '@svc/record/sessions/approval-log.ts';
 import type { Recorder } from '../recorder/recorder.ts';
-import { type Task, TaskCanceled, type ApprovalEnd } from '../task/task.ts';
+import type { PassedCall, QuestionEnd, Task } from '../task/task.ts';
 import type { CallVerdict, CheckedCall, FileOperation } from '../tools/tool.ts';
-import { type AskedEffect, askedChange, askedEffect } from './asked-effect.ts';
+import { type AskedEffect, askedChange, askedEffect, shownSummary } from './asked-effect.ts';
 import { CallRules, type CallRuling } from './call-rules.ts';
+import {
+  type AnswerResult,
+  type AskApproval,
+  type MadeQuestion,
+  type ReplayedDecision,
+  WaitingApprovals,
+} from './waiting-approvals.ts';
 import { type TaskWidening, type Widening, Widenings } from './wanted-grants.ts';
 
 export interface ApprovalsDeps {
@@ -36,6 +38,8 @@ export interface ApprovalsDeps {
   readonly widening?: Widening;
   /** Absent where nothing outlasts the session. */
   readonly kept?: KeptCalls;
+  /** Passes the question on to the session of the parent, until the signal says that it is settled. Absent where nobody is above. */
+  readonly up?: (asked: AskedApproval, settled: AbortSignal) => void;
 }
 
 /** A call that is the same whenever it is made again. */
@@ -58,12 +62,6 @@ export interface KeptCalls {
   ) => Promise<boolean>;
 }
 
-/** Puts the question and waits. Rejects as `requestInput` does. */
-export type AskApproval = (
-  question: (name: QuestionName) => Question,
-  timeoutMs: number,
-) => Promise<ApprovalEnd | { readonly kind: 'timed-out' }>;
-
 /** A call that is judged. */
 export interface HeldCall {
   readonly task: Task;
@@ -75,16 +73,6 @@ export interface HeldCall {
 export interface HeldChange extends HeldCall {
   readonly change: FileOperation;
 }
-
-/** What an answer came to. */
-export type AnswerResult =
-  | { readonly kind: 'settled'; readonly settled: SettledApproval }
-  /** It was settled before. */
-  | { readonly kind: 'already'; readonly settled: SettledApproval }
-  | { readonly kind: 'unknown' }
-  /** The answer is for another call than the one that waits. */
-  | { readonly kind: 'other-digest' }
-  | { readonly kind: 'not-offered' };
 
 /** What a recording keeps of a call that does not just run. */
 interface Ruled extends CallRuling {
@@ -107,37 +95,56 @@ interface Asking extends Pick<HeldCall, 'task' | 'ask'> {
   readonly place: string;
 }
 
-interface Waiting {
-  readonly task: Task;
-  readonly question: QuestionName;
-  readonly asked: AskedApproval;
-}
-
-const maxSettled = 1000;
 const maxRemembered = 10_000;
+/** The longest that a manifest lets a question wait. */
+const maxPassedMs = 86_400_000;
 
 /** The approvals of one session. */
 export class Approvals {
   readonly #deps: ApprovalsDeps;
   readonly #rules: CallRules | null;
-  readonly #settled = new BoundedMap<string, SettledApproval>(maxSettled);
+  readonly #held: WaitingApprovals;
   /** Calls that are allowed for the session, by their digests, and the questions that allowed them. */
   readonly #remembered = new BoundedMap<string, string>(maxRemembered);
   readonly #widenings: Widenings;
-  #waiting: Waiting | null = null;
 
   constructor(deps: ApprovalsDeps) {
     this.#deps = deps;
+    this.#held = new WaitingApprovals(deps);
     this.#widenings = new Widenings(deps);
     this.#rules = deps.rules === null ? null : new CallRules(deps.rules);
   }
 
   /** The one that waits, if any: a task asks one question at a time. */
   list(): readonly OpenApproval[] {
-    const waiting = this.#waiting;
-    const question = waiting?.task.inputWait?.question;
-    if (waiting === null || question === undefined) return [];
-    return [{ ...waiting.asked, taskId: waiting.task.id, prompt: question.prompt }];
+    return this.#held.list();
+  }
+
+  /**
+   * Asks a person about the call of a child, and returns how that ended. What is written is that the call was passed on: only the child writes that it runs.
+   * `passed` is null in a replay, which knows all of it. Rejects as `judge` does.
+   */
+  async pass({ task, place, ask }: Asking, passed: PassedCall | null): Promise<QuestionEnd> {
+    const { clock, timeoutMs: ownTimeoutMs } = this.#deps;
+    const leftMs = passed === null ? ownTimeoutMs : passed.question.expiresAtMs - clock.now();
+    const timeoutMs = Math.min(Math.max(1, leftMs), maxPassedMs);
+    const make = (name: QuestionName): MadeQuestion => {
+      const asked = this.#passedQuestion(name, passed, place);
+      const prompt = promptOf(asked, { effect: asked.effect, summary: shownSummary(asked.effect) });
+      return { asked, prompt: `${asked.capsule.slice(1).join(' > ')}: ${prompt}`, shown: () => {} };
+    };
+    const { end } = await this.#held.wait({ task, ask, timeoutMs }, make);
+    return end;
+  }
+
+  /** Settles an approval; the first answer counts. Throws the Diagnostic of what cannot be written, and then nothing is settled. */
+  answer(answer: ApprovalAnswer, principal: string): AnswerResult {
+    return this.#held.answer(answer, principal);
+  }
+
+  /** Lets the session go on with an answer. False where it does not wait for that. */
+  replayed(answer: ReplayedDecision): boolean {
+    return this.#held.replayed(answer);
   }
 
   /**
@@ -196,46 +203,6 @@ export class Approvals {
     });
   }
 
-  /** Settles an approval; the first answer counts. Throws the Diagnostic of what cannot be written, and then nothing is settled. */
-  answer(answer: ApprovalAnswer, principal: string): AnswerResult {
-    const { clock } = this.#deps;
-    const settled = this.#settled.get(answer.id);
-    if (settled !== undefined) return { kind: 'already', settled };
-    const waiting = this.#waiting;
-    if (waiting === null || waiting.asked.id !== answer.id) return { kind: 'unknown' };
-    if (waiting.asked.digest !== answer.digest) return { kind: 'other-digest' };
-    if (answer.decision === 'allow' && !waiting.asked.options.includes(answer.option)) return { kind: 'not-offered' };
-    const atMs = clock.now();
-    // Its timer has run out, and its turn comes next.
-    if (atMs >= waiting.asked.expiresAtMs) return { kind: 'already', settled: this.#expired(waiting.asked, atMs) };
-    const { id, decision } = answer;
-    const now = { id, decision, by: principal, atMs };
-    this.#settle(waiting.asked, now, answer.option);
-    this.replayed({ ...waiting.question, ...answer, principal });
-    return { kind: 'settled', settled: now };
-  }
-
-  /** Lets the session go on with an answer. False where it does not wait for that. */
-  replayed(answer: ReplayedDecision): boolean {
-    const waiting = this.#waiting;
-    const wait = waiting?.task.inputWait;
-    const isAsked = waiting?.question.taskId === answer.taskId && waiting.question.waitId === answer.waitId;
-    if (waiting === null || wait?.decide === undefined || !isAsked) return false;
-    const { taskId, waitId, decision, option, note, principal } = answer;
-    this.#deps.recorder.arrive({
-      what: 'decision',
-      taskId: waiting.task.id,
-      waitId,
-      decision,
-      option,
-      note,
-      principal,
-    });
-    waiting.task.answeredBy = principal;
-    wait.decide({ kind: 'decided', decision, option, note });
-    return taskId === waiting.task.id;
-  }
-
   #ruled({ ruling: rulingOf, effectOf }: Judged): Ruled | null {
     const ruling = rulingOf();
     if (ruling === null || ruling.verdict === 'allow') return null;
@@ -250,34 +217,45 @@ export class Approvals {
   }
 
   async #asked({ task, place, ask }: Asking, about: AskedAbout): Promise<CallVerdict> {
-    const { timeoutMs, recorder } = this.#deps;
-    let asked: AskedApproval | null = null;
-    const question = (name: QuestionName): Question => {
-      asked = this.#question(name, about, place);
-      this.#waiting = { task, question: name, asked };
-      return { ...name, prompt: promptOf(asked, about.effect), approval: asked };
+    const { timeoutMs, recorder, up } = this.#deps;
+    const settled = new AbortController();
+    const make = (name: QuestionName): MadeQuestion => {
+      const asked = this.#question(name, about, place);
+      return { asked, prompt: promptOf(asked, about.effect), shown: () => up?.(asked, settled.signal) };
     };
     try {
-      const end = await ask(question, timeoutMs);
+      const { asked, end } = await this.#held.wait({ task, ask, timeoutMs }, make);
       let isRemembered = end.kind === 'decided' && end.option === 'session';
       if (end.kind === 'decided' && end.decision === 'allow' && end.option === 'manifest') {
         // A call that is on the disk is looked up there, so that a person can have it forgotten.
         isRemembered = (await recorder.settle(`${place}/kept`, async () => await this.#unkept(asked, about))) !== null;
         task.signal.throwIfAborted();
       }
-      return this.#verdict(asked, end, isRemembered);
-    } catch (error) {
-      if (error instanceof TaskCanceled && asked !== null) this.#close(asked, { decision: 'canceled', by: 'task' });
-      throw error;
+      return this.#verdict(asked, end, { isRemembered, by: task.answeredBy });
     } finally {
-      if (this.#waiting?.asked === asked) this.#waiting = null;
+      settled.abort();
     }
   }
 
-  #question({ taskId, waitId }: QuestionName, about: AskedAbout, place: string): AskedApproval {
+  #passedQuestion(name: QuestionName, passed: PassedCall | null, place: string): AskedApproval {
+    const { recorder, clock, log, capsule: own } = this.#deps;
+    const id = idOf(name);
+    const found = recorder.find(`${place}/passed`, () => {
+      if (passed === null) return null;
+      const { question, path, sessionId: session_id } = passed;
+      const { digest, rule, effect, expiresAtMs, id: of } = question;
+      const capsule = [own, ...path];
+      log.write({ k: 'passed', at: clock.now(), id, digest, capsule, session_id, of, expires_at: expiresAtMs });
+      const options = passedOptions.filter((option) => question.options.includes(option));
+      return { digest, rule, effect, expiresAtMs, capsule, options };
+    });
+    return { id, ...(found ?? { digest: '', rule: '', effect: {}, expiresAtMs: 0, capsule: [own], options: [] }) };
+  }
+
+  #question(name: QuestionName, about: AskedAbout, place: string): AskedApproval {
     const { rule, effect } = about;
     const { recorder, clock, log, timeoutMs, capsule, kept } = this.#deps;
-    const id = `apr_${taskId.replace(/^tsk_/, '')}_${waitId}`;
+    const id = idOf(name);
     const found = recorder.find(`${place}/asked`, () => {
       const at = clock.now();
       const { digest } = effect;
@@ -297,17 +275,20 @@ export class Approvals {
     };
   }
 
-  #verdict(asked: AskedApproval | null, end: Awaited<ReturnType<AskApproval>>, isRemembered: boolean): CallVerdict {
-    if (asked === null) throw new Error('a question is made before it is answered');
+  #verdict(
+    asked: AskedApproval,
+    end: QuestionEnd,
+    { isRemembered, by }: { readonly isRemembered: boolean; readonly by: string | null },
+  ): CallVerdict {
     const what = whatIs(asked.effect);
     if (end.kind === 'timed-out') {
-      this.#close(asked, { decision: 'expired', by: 'clock' });
       const did = what === 'call' ? 'run' : 'happen';
       return { ...denied(`nobody approved this ${what} in time, so it did not ${did}`), isShown: true };
     }
     const { decision, note } = end;
     if (decision === 'deny') {
-      return denied(`a person denied this ${what}${note === null ? '' : `: ${note}`}`);
+      const how = by === noPerson ? 'nobody could approve' : 'a person denied';
+      return denied(`${how} this ${what}${note === null ? '' : `: ${note}`}`);
     }
     if (isRemembered) this.#remembered.set(asked.digest, asked.id);
     this.#start(asked);
@@ -315,8 +296,8 @@ export class Approvals {
   }
 
   /** Returns null once it is kept; what cannot be kept is allowed for this session. */
-  async #unkept(asked: AskedApproval | null, about: AskedAbout): Promise<true | null> {
-    const settled = asked === null ? undefined : this.#settled.get(asked.id);
+  async #unkept(asked: AskedApproval, about: AskedAbout): Promise<true | null> {
+    const settled = this.#held.settled(asked.id);
     if (settled === undefined) return null;
     const { id, by, atMs: at } = settled;
     const isKept = await this.#deps.kept?.keep({ ...repeatable(about), summary: about.effect.summary }, { id, by, at });
@@ -326,30 +307,10 @@ export class Approvals {
   #start({ id, digest }: Pick<AskedApproval, 'id' | 'digest'>): void {
     this.#deps.log.write({ k: 'started', at: this.#deps.clock.now(), id, digest });
   }
-
-  /** For the end of a question that nobody answered. */
-  #close(asked: AskedApproval, { decision, by }: Pick<SettledApproval, 'decision' | 'by'>): void {
-    if (this.#settled.has(asked.id)) return;
-    this.#settle(asked, { id: asked.id, decision, by, atMs: this.#deps.clock.now() });
-  }
-
-  #expired(asked: AskedApproval, atMs: number): SettledApproval {
-    const settled = { id: asked.id, decision: 'expired', by: 'clock', atMs } as const;
-    this.#settle(asked, settled);
-    return settled;
-  }
-
-  #settle({ id, digest }: AskedApproval, settled: SettledApproval, option?: string): void {
-    const { decision, by, atMs: at } = settled;
-    const far = option === undefined || decision !== 'allow' ? {} : { option };
-    this.#deps.log.write({ k: 'settled', at, id, digest, decision, ...far, by });
-    this.#settled.set(id, settled);
-  }
 }
 
-/** An answer as a recording has it. */
-export interface ReplayedDecision extends QuestionName, Pick<ApprovalAnswer, 'decision' | 'option' | 'note'> {
-  readonly principal: string;
+function idOf({ taskId, waitId }: QuestionName): string {
+  return `apr_${taskId.replace(/^tsk_/, '')}_${waitId}`;
 }
 
 function isRepeatable({ isOpaque, effect }: AskedAbout): boolean {
@@ -369,7 +330,7 @@ function whatIs(effect: AskedApproval['effect']): Judged['what'] {
 }
 
 /** Plain text in one line. The summary holds no character that could pass for svc's own words behind it. */
-function promptOf({ id }: AskedApproval, { summary, effect }: AskedEffect): string {
+function promptOf({ id }: AskedApproval, { summary, effect }: Pick<AskedEffect, 'effect' | 'summary'>): string {
   if (effect['kind'] === 'grant') {
     const what = typeof effect['host'] === 'string' ? 'host' : 'command';
     return `grant this ${what}? ${summary} - a message does not`;

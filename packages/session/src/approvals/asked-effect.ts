@@ -77,6 +77,13 @@ function effectOf(whole: object, { inShort, words, redact }: Shown): AskedEffect
   };
 }
 
+/** The same line for a call of which only that is known what clients are shown. */
+export function shownSummary(effect: JsonObject): string {
+  const { argv, tool, operation, path, to, arguments: args, beginning } = effect;
+  const words = [tool, operation, path, to, args ?? beginning ?? null];
+  return cut(inertJson(argv ?? words.filter((word) => word !== undefined)));
+}
+
 /** Who asks for what, and why a person is asked: the line above the rows of the call. */
 export function askerOf({ effect, capsule, rule }: Pick<AskedApproval, 'effect' | 'capsule' | 'rule'>): string {
   if (effect['kind'] === 'grant') {

@@ -17,6 +17,8 @@ type Approval =
       readonly approval: Secret;
       /** The child's `capabilities.env.allow`. */
       readonly envAllow: readonly string[];
+      /** Whether it may have questions for a person. */
+      readonly mayAsk: boolean;
     }
   /** The referee's own sentence. */
   | { readonly kind: 'refused'; readonly sentence: string }
@@ -55,7 +57,8 @@ export async function approveChild(
   if (reading.kind === 'not-read') {
     return { kind: 'failed', reason: `${capsule} ${version} is not started: ${reading.reason}` };
   }
-  return { kind: 'approved', approval: granted.approval, envAllow: reading.envAllow };
+  const { envAllow, mayAsk } = reading;
+  return { kind: 'approved', approval: granted.approval, envAllow, mayAsk };
 }
 
 /** A session that ends does not wait for a referee that hangs. */

@@ -15,8 +15,9 @@ import {
   recordHeard,
   reportEnd,
 } from './completions.ts';
+import type { ChildKey } from './child-key.ts';
 import { describeEnd } from './child-process.ts';
-import type { DelegationsDeps, OpenDelegation, RunningDelegation } from './delegations-deps.ts';
+import type { AskingChild, DelegationsDeps, OpenDelegation, RunningDelegation } from './delegations-deps.ts';
 import { shortGraceMs, type ReadyChild } from './launch-child.ts';
 import { releaseSlot } from './approve-child.ts';
 
@@ -53,6 +54,10 @@ export class Delegation implements OpenDelegation {
   readonly trust: Trust;
   /** Settles once the process is gone and its end is recorded. */
   readonly over: Promise<void>;
+  /** It is null for a child that asks nobody. */
+  readonly key: ChildKey | null;
+  /** The same object each time. */
+  readonly asking: AskingChild | null;
   readonly #facts: DelegationFacts;
   readonly #child: ReadyChild;
   readonly #deps: DelegationsDeps;
@@ -63,7 +68,13 @@ export class Delegation implements OpenDelegation {
   #leave: (leaving: Leaving) => void = () => {};
   #takeBackDeadline: () => void = () => {};
 
-  constructor(facts: DelegationFacts, child: ReadyChild, deps: DelegationsDeps, stopping: AbortSignal) {
+  constructor(
+    facts: DelegationFacts,
+    { child, key }: { readonly child: ReadyChild; readonly key: ChildKey | null },
+    deps: DelegationsDeps,
+    stopping: AbortSignal,
+  ) {
+    this.key = key;
     this.#facts = facts;
     this.#child = child;
     this.#deps = deps;
@@ -78,6 +89,11 @@ export class Delegation implements OpenDelegation {
       };
     });
     this.over = this.#live(left);
+    const { id: delegationId, capsule, taskId, contextId, conversation } = facts;
+    const { over } = this;
+    const { sessionId } = child;
+    this.asking =
+      key === null ? null : { delegationId, sessionId, capsule, taskId, contextId, conversation, key, over };
   }
 
   /** The child may still report. */

@@ -6,6 +6,7 @@ import type { Secret } from '@svc/kit/diagnostics/secret.ts';
 import type { ContextId, DelegationId, SessionId } from '@svc/protocol/ids.ts';
 import type { Trust } from '@svc/protocol/task-origin.ts';
 import type { TraceEvent } from '@svc/record/trace/events.ts';
+import type { ChildKey } from './child-key.ts';
 import type { SessionReferee } from './session-referee.ts';
 
 /** What the local stores know of the artifact that a referee approved. */
@@ -14,6 +15,8 @@ export type ChildReading =
       readonly kind: 'read';
       /** The child's `capabilities.env.allow`. */
       readonly envAllow: readonly string[];
+      /** Whether it may have questions for a person: its own, or those of capsules that it starts. */
+      readonly mayAsk: boolean;
     }
   /** `reason` is a clause for a person. */
   | { readonly kind: 'not-read'; readonly reason: string };
@@ -134,6 +137,21 @@ export interface RunningDelegation {
   readonly version: string;
   /** Relative to the parent's accessible workdir. */
   readonly childWorkdir: string;
+}
+
+/** A child that shows its token: what its parent knows of it, and nothing that it says of itself. */
+export interface AskingChild {
+  readonly delegationId: DelegationId;
+  /** The child's. */
+  readonly sessionId: SessionId;
+  readonly capsule: string;
+  /** The task that delegated. */
+  readonly taskId: string;
+  readonly contextId: ContextId;
+  readonly conversation: ContextId;
+  readonly key: ChildKey;
+  /** Settles once nothing of it runs any more. */
+  readonly over: Promise<void>;
 }
 
 /** A delegation whose child may still report its end. */

@@ -7,6 +7,7 @@ import { approveChild } from './approve-child.ts';
 import { describeEnd } from './child-process.ts';
 import { Delegation, delegationLine, type DelegationFacts } from './delegation.ts';
 import type {
+  AskingChild,
   DelegationRequest,
   DelegationsDeps,
   OpenDelegation,
@@ -14,6 +15,7 @@ import type {
   StartOutcome,
 } from './delegations-deps.ts';
 import { deliverTask } from './capsule-call.ts';
+import { ChildKey, hashOf } from './child-key.ts';
 import { launchChild, type ReadyChild } from './launch-child.ts';
 import { recordEnd } from './completions.ts';
 import { runCapsuleStep } from './run-capsule-step.ts';
@@ -51,6 +53,13 @@ export class Delegations {
   open(delegationId: string): OpenDelegation | null {
     const delegation = this.#delegations.get(delegationId);
     return delegation?.isOpen === true ? delegation : null;
+  }
+
+  /** The child that shows this token, as long as it may report; null for any other. */
+  childOf(token: Buffer): AskingChild | null {
+    const hash = hashOf(token);
+    const shown = [...this.#delegations.values()].find(({ isOpen, key }) => isOpen && key?.tokenHash === hash);
+    return shown?.asking ?? null;
   }
 
   /** The children that hold a task and have not reported their end, in the order of their starts. */
@@ -95,7 +104,8 @@ export class Delegations {
     if (approval.kind === 'failed') return failedCall({ facts, child: null, reason: approval.reason }, call);
     const { url, sessionId: session_id } = this.#deps;
     const handle = { url, session_id, context_id: origin.contextId, trust: origin.trust, delegation_id: id };
-    const launched = await launchChild({ ...request, ...approval, handle, signal: call.signal }, this.#deps);
+    const key = approval.mayAsk ? ChildKey.mint(this.#deps.clock) : null;
+    const launched = await launchChild({ ...request, ...approval, handle, key, signal: call.signal }, this.#deps);
     switch (launched.kind) {
       case 'failed':
         return failedCall({ facts, child: null, reason: launched.reason }, call);
@@ -103,18 +113,22 @@ export class Delegations {
         this.#recordCanceled(facts, launched);
         throw call.signal.reason;
       case 'ready':
-        return await this.#deliver(request.task, { facts, child: launched.child }, call);
+        return await this.#deliver(request.task, { facts, child: launched.child, key }, call);
     }
   }
 
   async #deliver(
     task: string,
-    { facts, child }: { readonly facts: DelegationFacts; readonly child: ReadyChild },
+    {
+      facts,
+      child,
+      key,
+    }: { readonly facts: DelegationFacts; readonly child: ReadyChild; readonly key: ChildKey | null },
     call: DelegatingCall,
   ): Promise<StartOutcome> {
     const { clock, deadlineMs, telemetry } = this.#deps;
     const { program, door, sessionId, childWorkdir } = child;
-    const delegation = this.#open(facts, child);
+    const delegation = this.#open(facts, child, key);
     try {
       const isOver = (): boolean => program.isOver || delegation.isReported;
       const { trust } = facts;
@@ -148,8 +162,8 @@ export class Delegations {
     return { kind: 'started', delegationId: facts.id, sessionId, childWorkdir };
   }
 
-  #open(facts: DelegationFacts, child: ReadyChild): Delegation {
-    const delegation = new Delegation(facts, child, this.#deps, this.#stopping.signal);
+  #open(facts: DelegationFacts, child: ReadyChild, key: ChildKey | null): Delegation {
+    const delegation = new Delegation(facts, { child, key }, this.#deps, this.#stopping.signal);
     this.#delegations.set(facts.id, delegation);
     void delegation.over.then(() => this.#delegations.delete(facts.id));
     return delegation;

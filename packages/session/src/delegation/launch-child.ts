@@ -9,6 +9,7 @@ import { decodeRunLine } from '@svc/protocol/run-line.ts';
 import { createDirectLauncher } from '@svc/sandbox/direct-launcher.ts';
 import { type ChildArtifact, releaseSlot } from './approve-child.ts';
 import type { CapsuleEndpoint } from './capsule-call.ts';
+import type { ChildKey } from './child-key.ts';
 import { ChildProcess, describeEnd, type FirstLine } from './child-process.ts';
 import type { DelegationsDeps } from './delegations-deps.ts';
 
@@ -23,6 +24,8 @@ interface ChildLaunch extends ChildArtifact {
   readonly envAllow: readonly string[];
   /** A child that reports to nobody has null here. */
   readonly handle: SpawnerHandle | null;
+  /** A child that asks nobody has null here. */
+  readonly key: ChildKey | null;
   readonly signal: AbortSignal;
 }
 
@@ -69,7 +72,8 @@ export async function launchChild(launch: ChildLaunch, deps: DelegationsDeps): P
   if (started.kind === 'refused') return failed(`it could not be started: ${started.reason}`);
   const program = new ChildProcess(started.process, deps.clock);
   // Its standard input is the one way that the approval takes, and the end of that is the end of the approval (D2 "Authentication" 2).
-  program.tell([launch.approval.reveal(), ...(deps.telemetry === null ? [] : [deps.telemetry.variables])].join('\n'));
+  const told = [launch.approval.reveal(), deps.telemetry?.variables ?? '', launch.key?.reveal() ?? ''];
+  program.tell(told.join('\n').trimEnd());
   const reading = await whenUp(program, { ...launch, sessionId }, deps);
   if (reading.kind === 'ready') {
     const { endpoint } = reading;

@@ -35,7 +35,7 @@ export async function runCapsuleStep(
   const approval = await approveChild({ capsule, version }, deps, signal);
   if (approval.kind === 'refused') return failed('refused', nothingRan(approval.sentence));
   if (approval.kind === 'failed') return failed('failed', nothingRan(approval.reason));
-  const launched = await launchChild({ capsule, version, ...approval, handle: null, signal }, deps);
+  const launched = await launchChild({ capsule, version, ...approval, handle: null, key: null, signal }, deps);
   if (launched.kind === 'canceled') throw signal.reason;
   if (launched.kind === 'failed') return failed('failed', failedStep(launched.reason));
   const { child } = launched;

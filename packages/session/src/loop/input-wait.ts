@@ -5,7 +5,14 @@ import type { Question, QuestionName } from '@svc/protocol/question.ts';
 import type { InputAnswer } from '../tools/tool.ts';
 import type { SessionActivity } from '../task/activity.ts';
 import type { Recorder } from '../recorder/recorder.ts';
-import { type ApprovalEnd, TaskCanceled, type Task, type Announcement, type TaskEvent } from '../task/task.ts';
+import {
+  type Announcement,
+  type ApprovalEnd,
+  type QuestionEnd,
+  TaskCanceled,
+  type Task,
+  type TaskEvent,
+} from '../task/task.ts';
 
 export interface InputWaitDeps {
   readonly activity: SessionActivity;
@@ -31,7 +38,7 @@ export async function waitForApproval(
   task: Task,
   question: (name: QuestionName) => Question,
   deps: InputWaitDeps,
-): Promise<ApprovalEnd | { readonly kind: 'timed-out' }> {
+): Promise<QuestionEnd> {
   const end = await waitForTurn(task, question, deps);
   if (end.kind === 'answered') throw new Error('no text answers an approval');
   return end;

@@ -10,7 +10,8 @@ import { fenceUntrusted } from '../tools/untrusted-fence.ts';
 import { runAttempt, type AgentLoopDeps, type AttemptEnd, type AttemptResult } from './agent-loop.ts';
 import { Attempt } from './attempt.ts';
 import type { Conversations } from './conversations.ts';
-import type { Approvals, AskApproval } from '../approvals/approvals.ts';
+import type { Approvals } from '../approvals/approvals.ts';
+import type { AskApproval } from '../approvals/waiting-approvals.ts';
 import type { CheckedCall, FileOperation } from '../tools/tool.ts';
 import { waitForApproval, waitForInput } from './input-wait.ts';
 import {

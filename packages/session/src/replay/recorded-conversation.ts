@@ -88,7 +88,7 @@ class ConversationReader {
       case 'body':
         return this.#texts.note(record);
       case 'task': {
-        if (record.command === 'shown') return;
+        if (record.command === 'shown' || record.command === 'passed') return;
         const told = record.command === undefined ? null : { shell: '', end: null };
         this.#tasks.set(record.id, { ctx: record.ctx, state: null, last: null, told });
         if (record.origin === 'user' || record.origin === 'message') this.#lastContext = record.ctx;

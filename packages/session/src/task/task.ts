@@ -1,8 +1,9 @@
 /** One task, and the table of the states it goes through. */
 
 import type { ApprovalAnswer } from '@svc/protocol/approval.ts';
+import type { PassedQuestion } from '@svc/protocol/passed-question.ts';
 import type { Question } from '@svc/protocol/question.ts';
-import type { ContextId, TaskId } from '@svc/protocol/ids.ts';
+import type { ContextId, SessionId, TaskId } from '@svc/protocol/ids.ts';
 import type { MessageTags } from '@svc/protocol/message-tags.ts';
 import type { PreparedText } from '@svc/record/trace/events.ts';
 import type { DiagnosticCode } from '@svc/kit/diagnostics/catalogue.ts';
@@ -28,6 +29,20 @@ export interface Sender {
 /** Whether the conversation gets what a command gave that a person typed, or it is only shown. */
 export type TypedCommandUse = 'shown' | 'told';
 
+/** What a task is for at which no model works: a command that a person typed, or a call of a child that waits for a person. */
+type Modelless = TypedCommandUse | 'passed';
+
+/** A call of a child, on its way to a person. */
+export interface PassedCall {
+  readonly question: PassedQuestion;
+  /** From the child of this capsule to the capsule whose call it is. */
+  readonly path: readonly string[];
+  /** The session of the child. */
+  readonly sessionId: SessionId;
+  /** Is null until a person has answered, or the time for that is over. */
+  end: QuestionEnd | null;
+}
+
 export interface TaskSource {
   readonly text: string;
   /** It is null for a task that the session gives itself, and for the one that it was started with. */
@@ -38,8 +53,10 @@ export interface TaskSource {
   readonly id?: TaskId;
   /** The message's own context; without it a fresh one is minted (D1 "Identifier shapes"). */
   readonly contextId?: ContextId;
-  /** Set for a command that a person typed, which the text then has behind `!` or `!!`; no model is asked. */
-  readonly command?: TypedCommandUse | null;
+  /** Set where no model is asked. For a command that a person typed, the text has it behind `!` or `!!`. */
+  readonly command?: Modelless | null;
+  /** With the command `passed`. */
+  readonly passed?: PassedCall;
   /** Skills whose texts it begins with, in their order, each once; none when absent. */
   readonly skills?: readonly string[];
   /** Where its conversation is kept, for what goes on another task's; that of its sender in its context without it. */
@@ -72,6 +89,9 @@ export interface ApprovalEnd extends Pick<ApprovalAnswer, 'decision' | 'option' 
   readonly kind: 'decided';
 }
 
+/** How a question about a call ended: with an answer, or with its time. */
+export type QuestionEnd = ApprovalEnd | { readonly kind: 'timed-out' };
+
 /** One unit of work and where it stands. Its state moves through the table of `step` alone. */
 export class Task {
   readonly id: TaskId;
@@ -83,7 +103,9 @@ export class Task {
   readonly lane: Lane;
   readonly sender: Sender | null;
   /** Is null for a task of the model. */
-  readonly command: TypedCommandUse | null;
+  readonly command: Modelless | null;
+  /** Is null unless a child asks, and in a replay. */
+  readonly passed: PassedCall | null;
   /** The skills whose texts its first attempt begins with. */
   readonly skills: readonly string[];
   /** What was asked; empty once the task has ended, when nobody reads it any more. */
@@ -131,6 +153,7 @@ export class Task {
     this.trust = source.trust;
     this.sender = source.sender ?? null;
     this.command = source.command ?? null;
+    this.passed = source.passed ?? null;
     this.skills = source.skills ?? [];
     this.conversation = source.conversation ?? conversationOf(this.sender, this.contextId);
     this.lane = source.origin === 'completion' ? 'background' : 'foreground';

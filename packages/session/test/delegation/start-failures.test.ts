@@ -225,7 +225,7 @@ describe('a call that is canceled', () => {
       {
         readChild: async () => {
           abort.abort(new Error('the task was canceled'));
-          return { kind: 'read', envAllow: [] };
+          return { kind: 'read', envAllow: [], mayAsk: false };
         },
       },
     );

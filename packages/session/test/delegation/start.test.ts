@@ -73,7 +73,11 @@ describe('a delegation', () => {
       {
         env: held,
         envAllow: ['TOKEN', 'MINE', 'NOWHERE', 'HOME'],
-        readChild: async () => ({ kind: 'read', envAllow: ['TOKEN', 'THEIRS', 'NOWHERE', 'HOME', 'SVC_SPAWNER'] }),
+        readChild: async () => ({
+          kind: 'read',
+          envAllow: ['TOKEN', 'THEIRS', 'NOWHERE', 'HOME', 'SVC_SPAWNER'],
+          mayAsk: false,
+        }),
       },
     );
     await fixture.delegations.start(request, fixture.call());
@@ -109,7 +113,7 @@ describe('a delegation', () => {
       {
         env: { PATH: process.env['PATH'], HOME: '/', SVC_LISTENER_TOKEN: 'listener-1' },
         envAllow: ['SVC_LISTENER_TOKEN'],
-        readChild: async () => ({ kind: 'read', envAllow: ['SVC_LISTENER_TOKEN'] }),
+        readChild: async () => ({ kind: 'read', envAllow: ['SVC_LISTENER_TOKEN'], mayAsk: false }),
       },
     );
     await fixture.delegations.start(request, fixture.call());

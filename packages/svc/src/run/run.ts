@@ -113,6 +113,7 @@ export async function run(
         approval: spawned?.approval ?? null,
         isParentThere: parent?.isThere,
         ...(spawned === null || spawned.telemetryEnv === null ? {} : { telemetryEnv: spawned.telemetryEnv }),
+        ...(spawned === null || spawned.askKey === null ? {} : { askKey: spawned.askKey }),
         sessionId: options.sessionId ?? null,
         stopWithinMs,
         capture: options.capture,

@@ -1,0 +1,163 @@
+/** Holds the question that waits for a person, and takes the answer to it. */
+
+import { BoundedMap } from '@svc/kit/bounded-map.ts';
+import type { Clock } from '@svc/kit/clock.ts';
+import type { ApprovalAnswer, AskedApproval, OpenApproval, SettledApproval } from '@svc/protocol/approval.ts';
+import type { Question, QuestionName } from '@svc/protocol/question.ts';
+import type { ApprovalLog } from '@svc/record/sessions/approval-log.ts';
+import type { Recorder } from '../recorder/recorder.ts';
+import { type QuestionEnd, type Task, TaskCanceled } from '../task/task.ts';
+
+export interface WaitingApprovalsDeps {
+  readonly recorder: Recorder;
+  readonly clock: Pick<Clock, 'now'>;
+  readonly log: ApprovalLog;
+}
+
+/** Puts the question and waits. Rejects as `requestInput` does. */
+export type AskApproval = (question: (name: QuestionName) => Question, timeoutMs: number) => Promise<QuestionEnd>;
+
+/** What an answer came to. */
+export type AnswerResult =
+  | { readonly kind: 'settled'; readonly settled: SettledApproval }
+  /** It was settled before. */
+  | { readonly kind: 'already'; readonly settled: SettledApproval }
+  | { readonly kind: 'unknown' }
+  /** The answer is for another call than the one that waits. */
+  | { readonly kind: 'other-digest' }
+  | { readonly kind: 'not-offered' };
+
+/** An answer as a recording has it. */
+export interface ReplayedDecision extends QuestionName, Pick<ApprovalAnswer, 'decision' | 'option' | 'note'> {
+  readonly principal: string;
+}
+
+/** A question whose turn has come; `shown` is called right before clients are shown it. */
+export interface MadeQuestion {
+  readonly asked: AskedApproval;
+  readonly prompt: string;
+  readonly shown: () => void;
+}
+
+interface AskedBy {
+  readonly task: Task;
+  readonly ask: AskApproval;
+  readonly timeoutMs: number;
+}
+
+interface Waiting {
+  readonly task: Task;
+  readonly question: QuestionName;
+  readonly asked: AskedApproval;
+}
+
+const maxSettled = 1000;
+
+/** The questions of one session. At most one waits. */
+export class WaitingApprovals {
+  readonly #deps: WaitingApprovalsDeps;
+  readonly #settled = new BoundedMap<string, SettledApproval>(maxSettled);
+  #waiting: Waiting | null = null;
+
+  constructor(deps: WaitingApprovalsDeps) {
+    this.#deps = deps;
+  }
+
+  /** How it was settled; undefined for one that waits, and for one that nobody knows any more. */
+  settled(id: string): SettledApproval | undefined {
+    return this.#settled.get(id);
+  }
+
+  /** The one that waits, if any: a task asks one question at a time. */
+  list(): readonly OpenApproval[] {
+    const waiting = this.#waiting;
+    const question = waiting?.task.inputWait?.question;
+    if (waiting === null || question === undefined) return [];
+    return [{ ...waiting.asked, taskId: waiting.task.id, prompt: question.prompt }];
+  }
+
+  /** Asks with the question that `make` gives, which is settled and written once this resolves. Rejects as `ask` does, and then it is settled too. */
+  async wait(
+    { task, ask, timeoutMs }: AskedBy,
+    make: (name: QuestionName) => MadeQuestion,
+  ): Promise<{ readonly asked: AskedApproval; readonly end: QuestionEnd }> {
+    let asked: AskedApproval | null = null;
+    const question = (name: QuestionName): Question => {
+      const made = make(name);
+      asked = made.asked;
+      this.#waiting = { task, question: name, asked };
+      made.shown();
+      return { ...name, prompt: made.prompt, approval: asked };
+    };
+    try {
+      const end = await ask(question, timeoutMs);
+      if (asked === null) throw new Error('a question is made before it is answered');
+      if (end.kind === 'timed-out') this.#close(asked, { decision: 'expired', by: 'clock' });
+      return { asked, end };
+    } catch (error) {
+      if (error instanceof TaskCanceled && asked !== null) this.#close(asked, { decision: 'canceled', by: 'task' });
+      throw error;
+    } finally {
+      if (this.#waiting?.asked === asked) this.#waiting = null;
+    }
+  }
+
+  /** Settles an approval; the first answer counts. Throws the Diagnostic of what cannot be written, and then nothing is settled. */
+  answer(answer: ApprovalAnswer, principal: string): AnswerResult {
+    const { clock } = this.#deps;
+    const settled = this.#settled.get(answer.id);
+    if (settled !== undefined) return { kind: 'already', settled };
+    const waiting = this.#waiting;
+    if (waiting === null || waiting.asked.id !== answer.id) return { kind: 'unknown' };
+    if (waiting.asked.digest !== answer.digest) return { kind: 'other-digest' };
+    if (answer.decision === 'allow' && !waiting.asked.options.includes(answer.option)) return { kind: 'not-offered' };
+    const atMs = clock.now();
+    // Its timer has run out, and its turn comes next.
+    if (atMs >= waiting.asked.expiresAtMs) return { kind: 'already', settled: this.#expired(waiting.asked, atMs) };
+    const { id, decision } = answer;
+    const now = { id, decision, by: principal, atMs };
+    this.#settle(waiting.asked, now, answer.option);
+    this.replayed({ ...waiting.question, ...answer, principal });
+    return { kind: 'settled', settled: now };
+  }
+
+  /** Lets the session go on with an answer. False where it does not wait for that. */
+  replayed(answer: ReplayedDecision): boolean {
+    const waiting = this.#waiting;
+    const wait = waiting?.task.inputWait;
+    const isAsked = waiting?.question.taskId === answer.taskId && waiting.question.waitId === answer.waitId;
+    if (waiting === null || wait?.decide === undefined || !isAsked) return false;
+    const { taskId, waitId, decision, option, note, principal } = answer;
+    this.#deps.recorder.arrive({
+      what: 'decision',
+      taskId: waiting.task.id,
+      waitId,
+      decision,
+      option,
+      note,
+      principal,
+    });
+    waiting.task.answeredBy = principal;
+    wait.decide({ kind: 'decided', decision, option, note });
+    return taskId === waiting.task.id;
+  }
+
+  /** For the end of a question that nobody answered. */
+  #close(asked: AskedApproval, { decision, by }: Pick<SettledApproval, 'decision' | 'by'>): void {
+    if (this.#settled.has(asked.id)) return;
+    this.#settle(asked, { id: asked.id, decision, by, atMs: this.#deps.clock.now() });
+  }
+
+  #expired(asked: AskedApproval, atMs: number): SettledApproval {
+    const settled = { id: asked.id, decision: 'expired', by: 'clock', atMs } as const;
+    this.#settle(asked, settled);
+    return settled;
+  }
+
+  #settle({ id, digest }: AskedApproval, settled: SettledApproval, option?: string): void {
+    const { decision, by, atMs: at } = settled;
+    const far = option === undefined || decision !== 'allow' ? {} : { option };
+    this.#deps.log.write({ k: 'settled', at, id, digest, decision, ...far, by });
+    this.#settled.set(id, settled);
+  }
+}
