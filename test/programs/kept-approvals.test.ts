@@ -295,6 +295,18 @@ describe.skipIf(!hasPseudoTerminals())('a call that is allowed in every session 
     expect(existsSync(store(opaque))).toBe(false);
   }, 60_000);
 
+  it('does not count where it cannot be written, and the same warning says so', async () => {
+    const workspace = pushing('pushed');
+    const running = asked(workspace);
+    await running.shows(/^run it\? y once/);
+    writeFileSync(store(workspace), '');
+    await typed(running, 'a\r');
+    expect(await running.ended).toBe(0);
+    const shown = running.terminal.rows.join('\n');
+    expect(shown).toContain('warning[W-APR-007]: an approval was not kept: ');
+    expect(shown).not.toContain('E-IO-001');
+  }, 60_000);
+
   it.each<readonly [string, (path: string, workspace: Workspace) => void]>([
     [
       'is a link',

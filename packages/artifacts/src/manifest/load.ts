@@ -85,6 +85,7 @@ export function loadCapsuleManifest(request: LoadRequest): LoadedManifest {
     ...credentialsOf(document.value.capabilities, { purpose, env }),
     ...notifySecretOf(document.value, { purpose, env }),
     references: [...references].flatMap(([where, found]) => (keyPaths.test(where) ? [] : [found])),
+    ...secretVariablesOf(references),
     file,
     directory,
     locate: (path, part) => source.locate(path, part),
@@ -142,6 +143,15 @@ function credentialsOf(
     return secret === null ? [] : [[name, secret] as const];
   });
   return found.length === 0 ? {} : { credentials: new Map(found) };
+}
+
+function secretVariablesOf(
+  references: CheckedDocument<typeof capsuleManifest>['references'],
+): Pick<LoadedManifest, 'secretVariables'> {
+  const secretVariables = [...references].flatMap(([where, { variable }]) =>
+    keyPaths.test(where) && where !== apiKeyPath ? [variable] : [],
+  );
+  return secretVariables.length === 0 ? {} : { secretVariables };
 }
 
 function notifySecretOf({ notify }: CapsuleManifest, reading: KeyReading): Pick<LoadedManifest, 'notifySecret'> {

@@ -19,6 +19,8 @@ export interface LoadedManifest {
   readonly credentials?: ReadonlyMap<string, Secret>;
   /** `notify.secret`; absent as `apiKey` is. */
   readonly notifySecret?: Secret;
+  /** The variables of keys and secrets beside `keyVariable`; absent without any. */
+  readonly secretVariables?: readonly string[];
   /** The text of `system_prompt` or of the file; empty when there is neither. */
   readonly systemPrompt: string;
   /** In the order of the file. */

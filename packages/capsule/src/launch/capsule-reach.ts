@@ -8,18 +8,19 @@ import { registryOf } from './package-runner.ts';
 export interface CapsuleReach {
   /** The host of its model first. */
   readonly hosts: readonly string[];
-  /** Names of the variables that commands get, and of those that the manifest refers to. */
+  /** Names of the variables that commands get, and of those that the manifest refers to, for its keys and secrets too. */
   readonly variables: readonly string[];
   /** Paths of this machine that its programs read; absent for a capsule without any. */
   readonly reads?: readonly string[];
 }
 
 export interface DeclaredReach {
-  readonly loaded: Pick<LoadedManifest, 'keyVariable' | 'references' | 'manifest'>;
+  readonly loaded: Pick<LoadedManifest, 'keyVariable' | 'references' | 'secretVariables' | 'manifest'>;
   readonly grants: EffectiveGrants;
 }
 
-export function reachOf({ loaded: { keyVariable, references, manifest }, grants }: DeclaredReach): CapsuleReach {
+export function reachOf({ loaded, grants }: DeclaredReach): CapsuleReach {
+  const { keyVariable, references, secretVariables = [], manifest } = loaded;
   const { endpoint, networkAllow, peerFetchAllow, envAllow, hostRead } = grants;
   const registries = manifest.artifacts.flatMap(({ runs = [], env }) => runs.flatMap((name) => registryOf(name, env)));
   const notified = manifest.notify === undefined ? undefined : destinationOf(new URL(manifest.notify.webhook));
@@ -31,7 +32,7 @@ export function reachOf({ loaded: { keyVariable, references, manifest }, grants 
     ...(notified === undefined ? [] : [notified]),
   ];
   const referred = references.map(({ variable }) => variable);
-  const variables = [...(keyVariable === null ? [] : [keyVariable]), ...referred, ...envAllow];
+  const variables = [...(keyVariable === null ? [] : [keyVariable]), ...secretVariables, ...referred, ...envAllow];
   return {
     hosts: [...new Set(places.map(formatDestination))],
     variables: [...new Set(variables)],

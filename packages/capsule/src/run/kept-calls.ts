@@ -44,7 +44,8 @@ export async function openKeptCalls({ request, launch, onWarning }: OpenSessionR
       return true;
     } catch (error) {
       if (!(error instanceof Diagnostic)) throw error;
-      tell(error);
+      const isOwn = error.code === 'W-APR-007';
+      tell(isOwn ? error : new Diagnostic('W-APR-007', `an approval was not kept: ${error.message}`, { cause: error }));
       return false;
     }
   };

@@ -77,14 +77,14 @@ export async function approvalsOf(
   return await (await import('./session-approvals.ts')).openApprovals(open, { ...session, settings });
 }
 
-/** Sends what happens to the address of `notify` until the session ends. Loads nothing for a manifest without one. */
+/** Sends what happens to the address of `notify` until the session ends; returns whether that still takes it. Loads nothing for a manifest without one. */
 export async function notificationsOf(
   { launch, sessionId, onWarning }: OpenSessionRequest,
   activity: SessionActivity,
   { record, onLost, ends }: DoorsAround,
-): Promise<void> {
+): Promise<() => boolean> {
   const { name, notify } = launch.loaded.manifest;
-  if (notify === undefined) return;
+  if (notify === undefined) return () => false;
   const { OperatorNotifications } = await import('@svc/doors/a2a/push/operator-notifications.ts');
   const notifications = new OperatorNotifications({
     url: new URL(notify.webhook),
@@ -101,4 +101,5 @@ export async function notificationsOf(
     const lost = line === null ? null : diagnosticOf(() => record(line));
     if (lost !== null) onLost(lost);
   });
+  return () => !notifications.isGone;
 }

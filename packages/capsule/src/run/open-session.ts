@@ -214,12 +214,14 @@ async function ready(open: OpenSessionRequest, parts: StagedParts): Promise<Omit
   const isWatched = (): boolean => session.events.isWatched;
   const directory = directories.session;
   const onLost = (lost: Diagnostic): void => session.trap(lost);
+  let isNotified = (): boolean => false;
   const asking = await approvalsOf(open, {
     recorder,
     directory,
     later,
     onClose,
     isWatched,
+    isNotified: () => isNotified(),
     onLost: (error) => (error instanceof Diagnostic ? onLost(error) : raise(error)),
     mayDelegate: delegating !== null,
   });
@@ -246,7 +248,7 @@ async function ready(open: OpenSessionRequest, parts: StagedParts): Promise<Omit
   const around = { workdir, hides: launch.project?.hides };
   const doors: DoorsAround = { ...around, record, onLost, telemetry: recorded.telemetry, ends: [] };
   try {
-    await notificationsOf(open, recorded.activity, doors);
+    isNotified = await notificationsOf(open, recorded.activity, doors);
     await hooks.stage(inventory.definitions);
     submitFirst(session, open, parts.workdirFiles);
   } catch (error) {

@@ -29,6 +29,8 @@ export interface OpenedApprovals {
   readonly onClose: (end: () => void) => void;
   /** Whether a client follows the session, questions included. */
   readonly isWatched: () => boolean;
+  /** Whether the target of `notify` takes questions. */
+  readonly isNotified: () => boolean;
   /** The session cannot go on. */
   readonly onLost: (error: unknown) => void;
 }
@@ -42,7 +44,7 @@ export interface SessionApprovals {
 
 export async function openApprovals(
   open: OpenSessionRequest,
-  { settings, later, recorder, directory, onClose, isWatched, onLost }: OpenedApprovals,
+  { settings, later, recorder, directory, onClose, isWatched, isNotified, onLost }: OpenedApprovals,
 ): Promise<SessionApprovals> {
   const { loaded, redactor } = open.launch;
   const log = openApprovalLog(directory);
@@ -56,7 +58,12 @@ export async function openApprovals(
   const line = above?.parentLineOf(open) ?? null;
   const unattended = loudly(
     open,
-    async () => await whyUnattended(settings?.answer ?? usualPlaces, open, askedAt(), line),
+    async () =>
+      await whyUnattended(settings?.answer ?? usualPlaces, open, {
+        askedAt: askedAt(),
+        isNotified: isNotified(),
+        line,
+      }),
   );
   const approvals: Approvals = new Approvals({
     rules: settings,
@@ -132,17 +139,24 @@ function loudly(
   };
 }
 
+/** Who is there. */
+interface Around {
+  readonly askedAt: Place;
+  readonly isNotified: boolean;
+  readonly line: ParentLine | null;
+}
+
 /** Why nobody would see a question, or could answer it; null where somebody may. */
 async function whyUnattended(
   answer: ApprovalSettings['answer'],
   { request, launch, knowsAnswerer }: OpenSessionRequest,
-  askedAt: Place,
-  line: ParentLine | null,
+  { askedAt, isNotified, line }: Around,
 ): Promise<string | null> {
   if (line !== null) return await line.whyUnattended();
   if (request.approval !== null) return 'nobody is asked for a capsule that a step of a plan has started';
   if (askedAt !== null && answer.includes(askedAt)) return null;
-  if (launch.loaded.manifest.notify !== undefined) return null;
+  if (isNotified) return null;
   if ((answer.includes('door') || answer.includes('mcp')) && (await knowsAnswerer())) return null;
-  return 'nobody can be asked: there is neither a terminal nor an editor, no door token has the scope answer, and notify names no target';
+  const target = launch.loaded.manifest.notify === undefined ? 'no target' : 'a target that takes no more';
+  return `nobody can be asked: there is neither a terminal nor an editor, no door token has the scope answer, and notify names ${target}`;
 }

@@ -13,14 +13,14 @@ import { fakeTool, passed, SessionFixture } from '../../../../test/support/sessi
 import { Approvals } from '../../src/approvals/approvals.ts';
 
 type Step =
-  | { readonly does: 'allow' | 'deny'; readonly by: string; readonly far: 'once' | 'session' }
+  | { readonly does: 'allow' | 'deny'; readonly by: string; readonly far: 'once' | 'session' | 'manifest' }
   | { readonly does: 'forge' | 'late' | 'message' | 'cancel' | 'expire' | 'stop' };
 
 const step: fc.Arbitrary<Step> = fc.oneof(
   fc.record({
     does: fc.constantFrom('allow', 'deny'),
     by: fc.constantFrom('token:a', 'person'),
-    far: fc.constantFrom('once', 'session'),
+    far: fc.constantFrom('once', 'session', 'manifest'),
   }),
   fc.record({ does: fc.constantFrom('forge', 'late', 'message', 'cancel', 'expire', 'stop') }),
 );
@@ -30,6 +30,8 @@ const plan = fc.record({
   /** `file` is a call that is asked about in its middle. */
   texts: fc.array(fc.constantFrom('main', 'prod', 'file'), { minLength: 1, maxLength: 3 }),
   steps: fc.array(fc.array(step, { minLength: 1, maxLength: 4 }), { minLength: 3, maxLength: 3 }),
+  /** Whether a call that is allowed in every session can be written there. */
+  keeps: fc.boolean(),
   dies: fc.option(fc.record({ at: fc.nat(8), isWritten: fc.boolean() }), { nil: null }),
 });
 
@@ -55,7 +57,7 @@ export async function faultsIn(count: number): Promise<{ readonly faults: readon
   return { faults, ran };
 }
 
-async function played({ texts, steps, dies }: Plan, folder: string): Promise<{ faults: string[]; ran: number }> {
+async function played({ texts, steps, keeps, dies }: Plan, folder: string): Promise<{ faults: string[]; ran: number }> {
   const faults: string[] = [];
   const file = openApprovalLog(folder);
   let isDead = false;
@@ -68,6 +70,7 @@ async function played({ texts, steps, dies }: Plan, folder: string): Promise<{ f
     ran += 1;
     faults.push(...unapproved(written(), ran));
   };
+  const kept = new Map<string, string>();
   const made = texts.map((to): [string, object] => (to === 'file' ? ['edit', {}] : ['push', { to }]));
   const fixture = new SessionFixture({
     turns: [calls(...made), says('Done.')],
@@ -103,6 +106,15 @@ async function played({ texts, steps, dies }: Plan, folder: string): Promise<{ f
         unattended: async () => null,
         capsule: 'c',
         redact: (text) => text,
+        kept: {
+          mayKeep: () => true,
+          find: ({ digest }) => kept.get(digest) ?? null,
+          keep: async ({ digest }, { id }) => {
+            await new Promise((resolve) => setImmediate(resolve));
+            if (keeps && !isDead) kept.set(digest, id);
+            return keeps;
+          },
+        },
       })),
   });
   const { board } = fixture.session;

@@ -225,6 +225,20 @@ describe('the target of an operator', () => {
     expect(sent).toBeLessThan(32 * 1024 * 1024);
   });
 
+  it('counts as nobody after an answer of 410, and what it is not told is reported', async () => {
+    const receiver = await Receiver.open(410);
+    const { ask, notifications, warnings } = notifying(receiver.port);
+    expect(notifications.isGone).toBe(false);
+    ask('Which one?');
+    ask('And now?');
+    await receiver.until(1);
+    await expect.poll(() => notifications.isGone).toBe(true);
+    ask('And then?');
+    expect(await notifications.end()).toMatchObject({ sent: 0, lost: 3, reason: 'it answered 410' });
+    expect(receiver.received).toHaveLength(1);
+    expect(warnings.map(({ code }) => code)).toEqual(['W-APR-005']);
+  });
+
   it('holds up the end of a session for two seconds where it says nothing', async () => {
     let heard = (): void => {};
     const hears = new Promise<void>((resolve) => (heard = resolve));

@@ -21,6 +21,7 @@ const maxOfMinute = 30;
 const maxText = 2048;
 /** For what is left to send when the session ends. */
 const endWithinMs = 2000;
+const gone = 'it answered 410';
 
 /** Where the operator of a session is notified. */
 export interface OperatorTarget {
@@ -48,6 +49,10 @@ export class OperatorNotifications {
   /** Notifications that were not sent since the last one. */
   #leftOut = 0;
   #isFailing = false;
+  /** The target wants no more. */
+  #isGone = false;
+  /** What was not sent since. */
+  #afterGone = 0;
 
   constructor(target: OperatorTarget) {
     const { url, secret, clock } = target;
@@ -64,12 +69,21 @@ export class OperatorNotifications {
           { url, headers, body, signal },
           { rule, resolver: systemResolver, clock },
         );
-        if (!signal.aborted)
-          this.#came(posted.kind === 'taken' ? null : 'why' in posted ? posted.why : 'it answered 410');
+        if (!signal.aborted) this.#came(posted.kind === 'taken' ? null : 'why' in posted ? posted.why : gone);
         return posted;
       },
-      onGone: () => this.#queue.end(true),
+      onGone: () => {
+        this.#isGone = true;
+        // The one that it answered so, and all that wait.
+        this.#afterGone += 1;
+        this.#queue.end(true);
+      },
     });
+  }
+
+  /** Whether the target has said that it takes no more. */
+  get isGone(): boolean {
+    return this.#isGone;
   }
 
   hear(told: Activity): void {
@@ -95,13 +109,17 @@ export class OperatorNotifications {
     await atMost(clock, endWithinMs, this.#queue.drain());
     this.#queue.end(true);
     const { sent, lost, why } = this.#queue.totals;
-    const all = lost + this.#leftOut;
+    const all = lost + this.#leftOut + this.#afterGone;
     if (all === 0) return null;
-    const reason = why ?? 'there were too many in a minute';
+    const reason = this.#isGone ? gone : (why ?? 'there were too many in a minute');
     return { event_type: 'push_lost', host: url.host, sent, lost: all, reason };
   }
 
   #tell({ type, data }: Told): void {
+    if (this.#isGone) {
+      this.#afterGone += 1;
+      return;
+    }
     const { clock, capsule, sessionId, redact } = this.#target;
     const nowMs = clock.monotonicMs();
     if (nowMs - this.#minuteFromMs >= minuteMs) {
