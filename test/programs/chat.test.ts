@@ -424,7 +424,7 @@ describe.skipIf(skipped)('svc chat (skipped without python3)', () => {
     chat.type('/grants\r');
     await chat.shows(/^ {2}shell allow: +sh$/);
     chat.type('/shwo\r');
-    await chat.shows(/^there is no command \/shwo; did you mean \/show\?$/);
+    await chat.shows(/^there is no command or skill \/shwo; did you mean \/show\?$/);
     chat.type('/sa\t');
     await chat.shows(/^> \/sa/);
   });
@@ -608,7 +608,7 @@ describe.skipIf(skipped)('svc chat (skipped without python3)', () => {
     chat.type('/tokens\r');
     await chat.shows(/^\d[\d,]* tokens so far; \d+ % of the context is used, of 60,000 tokens$/);
     chat.type('/claer\r');
-    await chat.shows(/^there is no command \/claer; did you mean \/clear\?$/);
+    await chat.shows(/^there is no command or skill \/claer; did you mean \/clear\?$/);
     chat.type('/clear\r');
     await chat.shows(/^- a new conversation: /);
     chat.type('and now?\r');
