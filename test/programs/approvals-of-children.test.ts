@@ -200,6 +200,10 @@ describe('a call of a child that a person has to approve', () => {
       expect([replayed.code, replayed.stderr]).toEqual([0, expect.any(String)]);
     }
     expect(records(formation)).toEqual([own, child]);
+    // The question is no command that somebody typed, and nothing of it was refused.
+    const steps = await svc(workspace, ['trace', 'steps', line.session_id, '--json'], { env });
+    expect(steps.stdout.match(/"port":"\w+"/g)).toContain('"port":"task"');
+    expect(steps.stdout).not.toContain('"port":"refused"');
   }, 120_000);
 
   it('goes up through a capsule between, which shows and answers nothing', async () => {
@@ -271,7 +275,7 @@ describe.skipIf(!hasPseudoTerminals())('a person at the terminal (skipped withou
     try {
       await running.shows(/^\? lead > deployer wants to run this, and approvals\.rules\[0\] asks you:$/);
       await running.shows(/^ {2}"touch" "pushed"$/);
-      await running.shows(/^run it\? y once, s in this session, n no >$/);
+      await running.shows(/^run it\? y once, s in its session, n no >$/);
       await new Promise((resolve) => setTimeout(resolve, 400));
       running.type('y\r');
       expect(await running.shows(/Heard\./)).toContain('allowed');

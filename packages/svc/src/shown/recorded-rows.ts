@@ -106,7 +106,7 @@ export class RecordedRows {
         return [];
       case 'task':
         this.#add({ kind: 'task', record });
-        if (record.command !== undefined) this.#typed.set(record.id, record);
+        if (record.command === 'shown' || record.command === 'told') this.#typed.set(record.id, record);
         break;
       case 'start':
         this.#begin(record, byte);
