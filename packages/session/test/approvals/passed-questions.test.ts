@@ -226,8 +226,15 @@ describe('the question of a child', () => {
 async function parent(
   key: ChildKey,
   replies: readonly (ParentReply | null)[],
-): Promise<{ line: ParentLine; seen: string[]; end: () => void }> {
+): Promise<{ line: ParentLine; seen: string[]; pauses: number[]; end: () => void }> {
   const seen: string[] = [];
+  const pauses: number[] = [];
+  const clock = {
+    after: (ms: number, then: () => void) => {
+      pauses.push(ms);
+      return systemClock.after(1, then);
+    },
+  };
   let isThere = true;
   let count = 0;
   const server = createServer((request, response) => {
@@ -250,8 +257,8 @@ async function parent(
     server.close();
   });
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-  const line = new ParentLine({ url, key, isParentThere: () => isThere, clock: systemClock });
-  return { line, seen, end: () => (isThere = false) };
+  const line = new ParentLine({ url, key, isParentThere: () => isThere, clock });
+  return { line, seen, pauses, end: () => (isThere = false) };
 }
 
 describe('a child', () => {
@@ -295,9 +302,11 @@ describe('a child', () => {
     );
     const settled = new AbortController();
     const asking = waits.line.ask(question, settled.signal);
-    await expect.poll(() => waits.seen.length).toBeGreaterThan(0);
+    await expect.poll(() => waits.seen.length).toBeGreaterThan(1);
     settled.abort();
     expect(await asking).toBeNull();
     expect(waits.seen.at(-1)).toMatch(/^withdraw /);
+    // A parent that answers at once is not asked without a pause.
+    expect(waits.pauses.filter((ms) => ms < 100)).toEqual([]);
   });
 });
