@@ -156,6 +156,19 @@ describe('rules of paths', () => {
     expect(decided(only, change('src/x', { isLinked: true }))).toBe('ask by approvals.rules[0]');
   });
 
+  it('match every spelling that a file system may take for the same, name by name', () => {
+    const strict = ruled([{ deny: { tool: 'editor', path: 'stra\u00DFe/*/key' } }]);
+    for (const path of [
+      'STRASSE/a/KEY',
+      'stra\u200B\u00DFe/a/ke\u00ADy',
+      'stra\u00DFe/a\uFF0Fb/key',
+      'stra\u00DFe/\u2100/\uFF4Bey',
+    ]) {
+      expect(decided(strict, change(path))).toBe('deny by approvals.rules[0]');
+    }
+    expect(decided(strict, change('stra\u00DFe/a/b/key'))).toBe('nothing');
+  });
+
   it('fall back to the default, unless it has decided about the call', () => {
     const allowed = [{ allow: { tool: 'editor', path: 'src/**' } }, { allow: { tool: 'editor', path: 'lib/*' } }];
     const byRule = ruled([{ allow: { tool: 'editor' } }, ...allowed], { default: 'ask' });

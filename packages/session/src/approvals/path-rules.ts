@@ -16,9 +16,8 @@ export class PathRules {
   constructor(rules: readonly (Decision & { readonly match: MatchedCall })[]) {
     this.#rules = rules.flatMap(({ match: { path }, verdict, rule }) => {
       if (path === undefined) return [];
-      // A file system may know no case: what asks or denies counts for every spelling.
-      const spelled = verdict === 'allow' ? path : folded(path);
-      return [{ verdict, rule, segments: spelled.split('/').map((segment) => shapeOf(segment)) }];
+      const segments = path.split('/').map((segment) => shapeOf(verdict === 'allow' ? segment : folded(segment)));
+      return [{ verdict, rule, segments }];
     });
   }
 
@@ -47,7 +46,8 @@ function matcher(
   place: string,
   { isTree, isLinked }: Pick<FileOperation, 'isTree' | 'isLinked'>,
 ): (rule: PathRule) => boolean {
-  const [words, foldedWords] = [wordsOf(place), wordsOf(folded(place))];
+  const words = wordsOf(place);
+  const foldedWords = words.map(folded);
   return ({ verdict, segments }) => {
     if (verdict === 'allow') {
       return fits(segments, words) && !isLinked && (!isTree || segments.at(-1)?.kind === 'any-number');
@@ -62,6 +62,8 @@ function wordsOf(path: string): readonly string[] {
   return path === '' ? [] : path.split('/');
 }
 
-function folded(text: string): string {
-  return text.normalize('NFKC').toLowerCase().normalize('NFKC');
+/** A file system may know no case and pass over invisible characters: what asks or denies counts for every spelling. */
+function folded(name: string): string {
+  const visible = name.normalize('NFKC').replaceAll(/\p{Default_Ignorable_Code_Point}/gu, '');
+  return visible.toLowerCase().toUpperCase().normalize('NFKC');
 }
