@@ -397,21 +397,23 @@ describe('a host that a person is asked about', () => {
     const proxy = await open({ allow: [], names, mayReach, limits: { askMs: 30 } });
     const said = parseResponse(await exchange({ port: proxy.port, bytes: [getBytes('http://a.example/')] }));
     expect(said.status).toBe(403);
-    expect(said.body).toContain('a person was asked about it and has not answered yet');
+    expect(said.body).toContain('a person has not answered yet whether it is granted');
     expect(isHeld?.aborted).toBe(true);
     answer(true);
     expect(proxy.connects).toEqual([]);
   });
 
-  it('stays refused where its name leads to this machine or to where clouds give keys away', async () => {
+  it('stays refused where its name leads to this machine, into a private network or to where clouds give keys away', async () => {
     const led = {
       'a.example': ['127.0.0.1'],
       'b.example': ['169.254.169.254'],
       'c.example': ['::ffff:169.254.169.254'],
+      '10.0.0.1.example': ['10.0.0.1'],
+      'd.example': ['93.184.216.34', 'fd12::1'],
     };
     const proxy = await open({ allow: [], names: led, mayReach: async () => true });
     for (const name of Object.keys(led)) expect(await status(getBytes(`http://${name}/`), proxy)).toBe(403);
     expect(proxy.connects).toEqual([]);
-    expect(proxy.decisions.map(({ isMetadata }) => isMetadata)).toEqual([undefined, true, true]);
+    expect(proxy.decisions.map(({ isMetadata }) => isMetadata)).toEqual([undefined, true, true, undefined, undefined]);
   });
 });

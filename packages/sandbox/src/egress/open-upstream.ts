@@ -24,7 +24,7 @@ type Opening =
 /**
  * Decides on a destination and connects to it. A name is asked for only when the grants cover it, so that a name server
  * hears of no other; every address of the answer is checked, one that is refused refuses them all; and the connection goes
- * to a checked address, never to the name. Beyond a proxy the name alone decides. `gone` gives up; its answer reaches nobody.
+ * to a checked address, never to the name. A host that a person grants meanwhile is public. Beyond a proxy the name alone decides. `gone` gives up; its answer reaches nobody.
  */
 export async function openUpstream(target: ProxyTarget, rules: EgressRules, gone: AbortSignal): Promise<Opening> {
   const { destination } = target;
@@ -34,7 +34,8 @@ export async function openUpstream(target: ProxyTarget, rules: EgressRules, gone
     reason: string | null,
     more?: Pick<EgressDecision, 'isMetadata'>,
   ): void => rules.onDecision({ destination: name, verdict, reason, ...more });
-  if (!isCovered(rules.allow, destination)) {
+  const isNamed = isCovered(rules.allow, destination);
+  if (!isNamed) {
     const answer = await asked(destination, rules, gone);
     if (answer !== 'granted') {
       const reason = answer === 'late' ? lateAnswer(name) : notGranted(target, name);
@@ -56,7 +57,7 @@ export async function openUpstream(target: ProxyTarget, rules: EgressRules, gone
   const { allow, resolver, connect } = rules;
   const mayReach = (inner: NetworkDestination): boolean => isCovered(allow, inner);
   const faultOf = (address: string): AddressFault | undefined => {
-    const words = addressFault(mayReach, destination, address);
+    const words = addressFault(mayReach, destination, address, isNamed);
     return words === undefined ? undefined : { words, ...(isMetadataHost(address) ? { isMetadata: true } : {}) };
   };
   const checked = await checkedAddresses(destination.host, { resolver, faultOf }, signal);
@@ -67,7 +68,7 @@ export async function openUpstream(target: ProxyTarget, rules: EgressRules, gone
   }
   if (checked.kind === 'refused') {
     const { words, ...more } = checked.fault;
-    const reason = `${destination.host} is refused: it ${words}, which capabilities.network.allow reaches only by that address.`;
+    const reason = `${destination.host} is refused: it ${words}, ${isNamed ? namedElsewhere : grantedElsewhere}.`;
     decided('refused', reason, more);
     return refuse(403, reason);
   }
@@ -80,6 +81,10 @@ export async function openUpstream(target: ProxyTarget, rules: EgressRules, gone
       : refuse(502, `${name} cannot be reached: ${networkReason({ code: dialed.reason })}.`),
   );
 }
+
+const namedElsewhere = 'which capabilities.network.allow reaches only by that address';
+/** A person has read a name that seemed to be public. */
+const grantedElsewhere = 'and a host that a person grants meanwhile is reached at public addresses alone';
 
 interface AddressFault extends Pick<EgressDecision, 'isMetadata'> {
   /** A clause. */
@@ -149,7 +154,7 @@ async function asked(
 }
 
 function lateAnswer(name: string): string {
-  return `${name} is refused for now: a person was asked about it and has not answered yet.`;
+  return `${name} is refused for now: a person has not answered yet whether it is granted.`;
 }
 
 function notGranted({ kind }: ProxyTarget, name: string): string {
