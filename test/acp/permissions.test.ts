@@ -122,6 +122,7 @@ approvals: { rules: [{ ask: { command: [touch, "**"] } }] }
     };
     await expect.poll(made, { timeout: 30_000 }).toBe(true);
     expect(JSON.stringify(requests)).toContain('lead > deployer wants to run this, and approvals.rules[0] asks you:');
+    expect(JSON.stringify(requests)).toContain('"name":"Allow in its session"');
     expect(requests).toHaveLength(1);
   }, 60_000);
 });

@@ -23,15 +23,20 @@ export function approvalTitle({ effect }: AskedApproval): string {
 }
 
 /** The line in which it is answered. */
-export function approvalPrompt({ options, effect }: AskedApproval): string {
+export function approvalPrompt({ options, effect, ...asked }: AskedApproval): string {
   if (effect['kind'] === 'grant') {
     const once = typeof effect['host'] === 'string' ? 'this' : 'the next';
     return `grant it? y for ${once} command, s in this session, n no > `;
   }
-  const session = options.includes('session') ? ', s in this session' : '';
+  const session = options.includes('session') ? `, s in ${sessionOf(asked)}` : '';
   const always = options.includes('manifest') ? ', a in every session' : '';
   const verb = effect['kind'] === 'path' ? 'change' : 'run';
   return `${verb} it? y once${session}${always}, n no > `;
+}
+
+/** The session in which an allowed call can stay allowed: for the call of a child, the child's. */
+export function sessionOf({ capsule }: Pick<AskedApproval, 'capsule'>): string {
+  return capsule.length > 1 ? 'its session' : 'this session';
 }
 
 /** What was typed there; null for what is no answer. Nothing at all is a no. */

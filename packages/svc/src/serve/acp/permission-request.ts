@@ -2,7 +2,7 @@
 
 import type { AskedApproval } from '@svc/protocol/approval.ts';
 import type { JsonObject } from '@svc/protocol/json-object.ts';
-import { approvalRows, approvalTitle } from '../../shown/approval-rows.ts';
+import { approvalRows, approvalTitle, sessionOf } from '../../shown/approval-rows.ts';
 import { textBlock } from './updates.ts';
 
 /** The kinds of tools, by those of effects. */
@@ -11,7 +11,7 @@ const kinds: Readonly<Record<string, string>> = { command: 'execute', path: 'edi
 /** The parameters beside the session. Texts are as a terminal gets them: nothing in them can pass for something else. */
 export function permissionRequest(approval: AskedApproval): JsonObject {
   const { id, options } = approval;
-  const further = { optionId: 'session', name: 'Allow in this session', kind: 'allow_always' };
+  const further = { optionId: 'session', name: `Allow in ${sessionOf(approval)}`, kind: 'allow_always' };
   return {
     toolCall: {
       toolCallId: id,
