@@ -22,6 +22,13 @@ export interface FoundStep {
   readonly value: string | null;
 }
 
+/** What a question was answered with. */
+export interface KeptAnswer {
+  readonly sha256: string;
+  /** Whether it settled an approval: its text is then `{decision, option, note}` as JSON. */
+  readonly isDecision: boolean;
+}
+
 interface Placed {
   readonly number: number;
   readonly startByte: number;
@@ -34,7 +41,7 @@ export class JournalPlaces {
   #steps = new Map<number, Placed>();
   #stepCount = 0;
   #results = new Map<string, string | null>();
-  #answers = new Map<string, string[]>();
+  #answers = new Map<string, KeptAnswer[]>();
   #answerCount = 0;
   #version: number | null = null;
   #byte = 0;
@@ -74,8 +81,8 @@ export class JournalPlaces {
     return this.#results.get(task);
   }
 
-  /** The hash of the n-th answer that a task was given, from 0. */
-  answerOf(task: string, number: number): string | undefined {
+  /** The n-th answer that a task was given, from 0. */
+  answerOf(task: string, number: number): KeptAnswer | undefined {
     return this.#answers.get(task)?.[number];
   }
 
@@ -116,13 +123,15 @@ export class JournalPlaces {
   }
 
   #arrived({ what, task, text }: JsonObject): void {
-    const hash = hashIn(text);
-    if (what !== 'answer' || hash === null || typeof task !== 'string' || this.#answerCount >= maxTasks) return;
+    const sha256 = hashIn(text);
+    if ((what !== 'answer' && what !== 'decision') || sha256 === null) return;
+    if (typeof task !== 'string' || this.#answerCount >= maxTasks) return;
     const id = keptText(task, maxId);
     const known = this.#answers.get(id);
+    const answer = { sha256, isDecision: what === 'decision' };
     this.#answerCount += 1;
-    if (known === undefined) this.#answers.set(id, [hash]);
-    else known.push(hash);
+    if (known === undefined) this.#answers.set(id, [answer]);
+    else known.push(answer);
   }
 }
 

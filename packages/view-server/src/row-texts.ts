@@ -34,9 +34,11 @@ export function textsOf(sought: Sought | null, journal: OpenJournal | null): Ste
   });
   if (journal === null) return nothing(noJournal);
   if (sought.kind === 'answer') {
-    const hash = journal.places.answerOf(sought.task, sought.number);
-    if (hash === undefined) return nothing(whyNot(journal));
-    return { step: null, parts: [{ kind, text: shown(journal.textOf(hash)) }] };
+    const answer = journal.places.answerOf(sought.task, sought.number);
+    if (answer === undefined) return nothing(whyNot(journal));
+    const full = journal.textOf(answer.sha256);
+    const said = answer.isDecision && 'text' in full ? { text: decisionIn(full.text) } : full;
+    return { step: null, parts: [{ kind, text: shown(said) }] };
   }
   const step = journal.places.step(journal.file, sought.place);
   if (step === undefined) return nothing(whyNot(journal));
@@ -56,7 +58,7 @@ export function resultOf(task: string, journal: OpenJournal | null): ShownText {
 /** The hash that the line leads to; null without one. */
 export function hashOf(sought: Sought | null, { file, places }: Omit<OpenJournal, 'textOf'>): string | null {
   if (sought === null) return null;
-  if (sought.kind === 'answer') return places.answerOf(sought.task, sought.number) ?? null;
+  if (sought.kind === 'answer') return places.answerOf(sought.task, sought.number)?.sha256 ?? null;
   return places.step(file, sought.place)?.value ?? null;
 }
 
@@ -88,6 +90,19 @@ function whyNot({ places }: OpenJournal): string {
 
 function shown(full: FullText): ShownText {
   return 'why' in full ? { kind: 'none', why: full.why } : shownText(full.text);
+}
+
+const scopes: ReadonlyMap<unknown, string> = new Map([
+  ['session', 'allow in this session'],
+  ['manifest', 'allow in every session'],
+]);
+
+/** How an approval was settled, in words; text that is not of its form as it stands. */
+function decisionIn(text: string): string {
+  const { decision, option, note } = asJsonObject(parsed(text)) ?? {};
+  if (decision === 'allow') return scopes.get(option) ?? 'allow once';
+  if (decision !== 'deny') return text;
+  return typeof note === 'string' ? `deny: ${note}` : 'deny';
 }
 
 /** The blocks of a model's answer, or what a call gave; whatever it is, all of it is shown. */

@@ -70,6 +70,8 @@ const bodies: Readonly<Record<string, BodyReading>> = {
   [hash('3')]: { kind: 'not kept', bytes: 7 },
   [hash('4')]: { kind: 'text', text: 'This one.' },
   [hash('5')]: { kind: 'cut', bytes: 900, head: 'a', tail: 'z' },
+  [hash('6')]: { kind: 'text', text: '{"decision":"allow","option":"once","note":null}' },
+  [hash('7')]: { kind: 'text', text: '{"decision":"deny","option":"once","note":"not on a Friday"}' },
 };
 
 /** A session whose files hold these lines. */
@@ -148,6 +150,28 @@ describe('the texts of a session', () => {
     const [received = '', start = '', model = '', first = '', second = ''] = trace;
     const { viewed } = session([received, start, asked, model, asked, first, asked, second]);
     expect((await rowsOf(viewed, [2, 3, 4, 5, 6, 7])).map(({ step }) => step)).toEqual([null, 1, null, 2, null, 3]);
+  });
+
+  it('say how each approval was settled, and what each question was answered with, in the order of both', async () => {
+    const asked = line('task_input_required', { prompt: 'May it?', outcome: 'answered' });
+    const arrived = (what: string, digit: string): object => ({ k: 'in', what, task: 'tsk_1', text: hash(digit) });
+    const { viewed } = session(
+      [asked, asked, asked, asked],
+      [
+        { k: 'open', version: 1, capture: 'content' },
+        arrived('decision', '6'),
+        arrived('answer', '4'),
+        arrived('decision', '7'),
+        arrived('answer', '6'),
+      ],
+    );
+    const answer = (said: string): StepTexts => ({ step: null, parts: [{ kind: 'answer', text: text(said) }] });
+    expect(await rowsOf(viewed, [0, 1, 2, 3])).toEqual([
+      answer('allow once'),
+      answer('This one.'),
+      answer('deny: not on a Friday'),
+      answer('{"decision":"allow","option":"once","note":null}'),
+    ]);
   });
 
   it('belong to the steps of a plan, by the call that comes after them, in the turn of the model', async () => {
