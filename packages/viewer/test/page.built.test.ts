@@ -169,6 +169,20 @@ describe.skipIf(chromiumPath === null)('the page of a session (skipped without C
     expect([without, wrong, none].flatMap(({ faults, foreign }) => faults.concat(foreign))).toEqual([]);
   });
 
+  it('has room in its row of tabs for each control, in each width, with a task chosen', async () => {
+    const { page } = await opened();
+    await page.locator('.task').first().click();
+    const row = page.locator('.tools');
+    for (const width of [1440, 1320, 1280, 1190, 1024, 920, 760]) {
+      await page.setViewportSize({ width, height: 740 });
+      await expect
+        .poll(async () => await row.evaluate((tools) => [innerWidth, tools.scrollWidth - tools.clientWidth]))
+        .toEqual([width, 0]);
+      const { width: taken = 0 } = (await page.locator('.chosen-task').boundingBox()) ?? {};
+      expect([width, taken >= 80]).toEqual([width, true]);
+    }
+  });
+
   it('shows the steps, and all of a chosen one', async () => {
     const { page } = await opened();
     await page.locator('.step', { hasText: 'patch' }).first().click();

@@ -87,10 +87,13 @@ describe.skipIf(chromiumPath === null)(
       await banner.waitFor({ state: 'detached' });
       expect(existsSync(made)).toBe(false);
       await asked('Push again.');
+      await page.getByText('Task 2 of 2.').waitFor();
       await banner.locator('[aria-disabled=false]').first().waitFor();
       await banner.getByRole('button', { name: 'Yes, once' }).click();
       await expect.poll(() => existsSync(made), { timeout: 20_000 }).toBe(true);
       await banner.waitFor({ state: 'detached' });
+      await page.locator('.talk').getByText('allow once').waitFor();
+      expect(await page.getByText('Task 2 of 2.').count()).toBe(1);
       expect([faults, foreign]).toEqual([[], []]);
     });
 

@@ -1,7 +1,7 @@
 /** The tab Conversation: one task as it was talked. */
 
 import type { JSX } from 'preact';
-import { useEffect, useMemo, useState } from 'preact/hooks';
+import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
 
 import * as kinds from '@svc/protocol/row-kinds.ts';
 import { betweenDetails } from '@svc/protocol/viewed-rows.ts';
@@ -35,7 +35,12 @@ const turnsAtOnce = 40;
 export function Conversation(props: ConversationProps): JSX.Element {
   const { view } = props;
   const { tasks } = view.session;
-  const index = Math.max(0, view.onlyTask.value);
+  const waiting = view.session.live.value?.question?.task;
+  // Without a choice, the task that a person was asked in last stays once it goes on.
+  const asked = useRef(0);
+  const place = tasks.value.findLastIndex(({ id }) => id === waiting);
+  if (place !== -1) asked.current = place;
+  const index = view.onlyTask.value === -1 ? asked.current : view.onlyTask.value;
   const task = tasks.value[index];
   if (task === undefined) {
     return <p class="empty">{view.session.whyEmpty('This session was given no task, so nothing was said.')}</p>;
@@ -44,7 +49,9 @@ export function Conversation(props: ConversationProps): JSX.Element {
     <section class="talk" aria-label="Conversation" tabIndex={props.depth === 0 ? 0 : undefined}>
       <div class="talk-column">
         {props.depth === 0 && view.onlyTask.value === -1 && tasks.value.length > 1 && (
-          <p class="note">The first of {counted(tasks.value.length, 'task')}. Choose another in the list of tasks.</p>
+          <p class="note">
+            Task {count(index + 1)} of {count(tasks.value.length)}. Choose another in the list of tasks.
+          </p>
         )}
         <TaskConversation key={task.index} {...props} task={task} />
       </div>
