@@ -22,7 +22,8 @@ import { inputRows } from '../shown/input-rows.ts';
 import type { SessionView } from '../shown/session-view.ts';
 import { completeLine } from './complete-line.ts';
 import { ChatPrompts } from './chat-prompts.ts';
-import type { ChatEnd, ChatSession, SentMessage } from './chat-session.ts';
+import type { ChatEnd, ChatSession } from './chat-session.ts';
+import type { SentMessage } from './kept-results.ts';
 import { chatWords, type CommandScope, lineOf, runSlashCommand } from './slash-commands.ts';
 
 const maxInputRows = 5;
@@ -377,7 +378,7 @@ export class ChatInput {
     const label = prompt.isSearching ? '' : asked === null ? '> ' : labelOf(asked);
     const above = isSetAside && !view.screen.isSmall ? [cutToWidth(setAside, columns)] : [];
     const most = Math.min(maxInputRows, Math.max(1, maxLiveRows - 1 - above.length));
-    const { rows, cursor } = inputRows(label, prompt.layout(Math.max(1, columns - label.length - 1), most));
+    const { rows, cursor } = inputRows(label, (wide, high) => prompt.layout(wide, high), { columns, most });
     if (cursor === null) return { rows: [...above, ...rows], cursor };
     return { rows: [...above, ...rows], cursor: { ...cursor, row: cursor.row + above.length } };
   }

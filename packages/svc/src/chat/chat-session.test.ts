@@ -111,6 +111,18 @@ describe('a chat', () => {
     ]);
   });
 
+  it('says that a capsule remembers nothing of what was said, and does not have it summed up', async () => {
+    const ack = encodeConnectionFrame({ event: 'connection-ack', conversationMode: 'stateless' });
+    const { chat, view, asked, shown } = await openChat([ack, encodeConnectionFrame({ event: 'capsule-closed' })]);
+    await chat.follow();
+    await chat.compact();
+    view.screen.flush();
+    expect(asked.map(({ method }) => method)).toEqual(['stream/watch']);
+    const said = (await shown.rows()).join(' ').replaceAll(/\s+/g, ' ');
+    expect(said.match(/each message is a conversation of its own/g)).toHaveLength(2);
+    expect(said).toContain('there is nothing to sum up: each message');
+  });
+
   it('shows an answer from here before what comes of it, also where the reply to it comes last', async () => {
     const ack = encodeConnectionFrame({ event: 'connection-ack', conversationMode: 'threaded' });
     const closed = encodeConnectionFrame({ event: 'capsule-closed' });

@@ -19,7 +19,7 @@ import type { SessionView } from '../shown/session-view.ts';
 import { type OpenCapsule, isLive } from '../sessions/tasks/open-capsule.ts';
 import { behindNotes, isTooLong, notesWanted } from './chat-context.ts';
 import { FrameEvents, speakerOf } from './frame-events.ts';
-import { type KeptAnswer, type KeptResult, lastOf, maxHeld, noAnswer } from './kept-results.ts';
+import { type KeptAnswer, type KeptResult, lastOf, maxHeld, noAnswer, type SentMessage } from './kept-results.ts';
 
 /** How a chat ended. */
 export type ChatEnd = 'left' | 'stopped' | 'closed' | 'lost' | 'again';
@@ -27,13 +27,8 @@ export type ChatEnd = 'left' | 'stopped' | 'closed' | 'lost' | 'again';
 /** Tasks whose message is known to have been shown. */
 const maxSaid = 1024;
 
-/** A message that was sent from here and may wait. */
-export interface SentMessage {
-  readonly taskId: string;
-  readonly text: string;
-  /** The skills that it named. */
-  readonly skills: readonly string[];
-}
+const ownConversations =
+  'each message is a conversation of its own, of which the next one knows nothing; lifecycle.conversation: threaded in the manifest changes that';
 
 /** The capsule of the chat. */
 export type ChatCapsule = Pick<OpenCapsule, 'client' | 'ask'>;
@@ -66,6 +61,8 @@ export class ChatSession {
   readonly #answers = new Map<string, string>();
   #past: ReadonlyMap<string, GivenMessage> | null = null;
   #isMissingTold = false;
+  /** Whether the capsule takes each message as a conversation of its own. */
+  #isStateless = false;
   #end: ChatEnd | null = null;
   #snapshot: Snapshot | null = null;
   #tokens = 0;
@@ -248,6 +245,7 @@ export class ChatSession {
   /** Has the model write notes of the conversation. The next message begins one with these alone. */
   async compact(): Promise<void> {
     if (this.isBusy) return this.say(say`a task runs: Esc cancels it\n`);
+    if (this.#isStateless) return this.say(say`there is nothing to sum up: ${ownConversations}\n`);
     await this.#try(async () => {
       const task = await this.#send(notesWanted);
       if (isLive(task.state)) this.#noting = task.id;
@@ -272,7 +270,7 @@ export class ChatSession {
 
   /** A message from here that its conversation made too long for the model. One whose task had an answer may have done things already. */
   #tooLong({ taskId, reason }: Extract<SessionEvent, { kind: 'task-ended' }>): SentMessage | null {
-    if (!isTooLong(reason) || this.#contextTokens === 0 || this.#answered === taskId) return null;
+    if (!isTooLong(reason) || this.#isStateless || this.#contextTokens === 0 || this.#answered === taskId) return null;
     return this.#sent.find((sent) => sent.taskId === taskId) ?? null;
   }
 
@@ -308,7 +306,9 @@ export class ChatSession {
   #take(event: WatchEvent): void {
     switch (event.kind) {
       case 'connected':
+        this.#isStateless = event.conversationMode === 'stateless';
         if (event.isAgain) this.say(say`- the connection stands again\n`);
+        else if (this.#isStateless) this.say(say`- ${ownConversations}\n`);
         return;
       case 'gap':
         return this.say(

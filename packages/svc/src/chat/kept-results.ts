@@ -1,4 +1,4 @@
-/** Keeps the last results of a chat, which `/show` prints whole, and its last answer. */
+/** Keeps the last results of a chat, which `/show` prints whole, its last answer, and the messages that were sent from it. */
 
 import type { ShownResult } from '../shown/session-event.ts';
 
@@ -29,3 +29,11 @@ export interface KeptAnswer {
 }
 
 export const noAnswer: KeptAnswer = { text: '', isCut: false };
+
+/** A message that was sent from here and may wait. */
+export interface SentMessage {
+  readonly taskId: string;
+  readonly text: string;
+  /** The skills that it named. */
+  readonly skills: readonly string[];
+}

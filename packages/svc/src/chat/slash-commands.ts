@@ -20,8 +20,8 @@ import { shownCall } from '../shown/call-rows.ts';
 import { cutOf, logsCommandOf } from '../shown/cut-output.ts';
 import { changedLines } from '../shown/line-changes.ts';
 import { contextPercent, contextSizeOf } from './chat-context.ts';
-import type { ChatSession, SentMessage } from './chat-session.ts';
-import type { KeptResult } from './kept-results.ts';
+import type { ChatSession } from './chat-session.ts';
+import type { KeptResult, SentMessage } from './kept-results.ts';
 
 /** What commands act on. */
 export interface CommandScope {

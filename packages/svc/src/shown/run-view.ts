@@ -279,6 +279,6 @@ export class RunView {
     const most = Math.min(maxInputRows, Math.max(1, maxLiveRows - 1));
     const asked = question?.approval === undefined ? 'answer> ' : approvalPrompt(question.approval);
     const prompt = question === null ? '> ' : asked;
-    return inputRows(prompt, this.#editor.layout(Math.max(1, columns - prompt.length - 1), most));
+    return inputRows(prompt, (wide, high) => this.#editor.layout(wide, high), { columns, most });
   }
 }
