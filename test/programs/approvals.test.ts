@@ -261,8 +261,18 @@ describe.skipIf(!hasPseudoTerminals())('a person at the terminal (skipped withou
     const { approvals } = JSON.parse(listed.stdout) as { approvals: { id: string; effect: object }[] };
     expect(approvals).toMatchObject([{ effect: { argv: ['touch', 'pushed'] } }]);
     const alone = await svc(workspace, ['approve'], { env });
-    expect([alone.code, alone.stderr]).toEqual([1, expect.stringContaining('error[E-APR-003]: ')]);
+    expect([alone.code, alone.stderr]).toEqual([
+      1,
+      expect.stringMatching(
+        /answers it too\nerror\[E-APR-003\]: nothing was answered: there is no terminal to ask on\nhint: svc approve apr_\w+ --allow or --deny answers\n$/,
+      ),
+    ]);
+    expect((await svc(workspace, ['approve', '--list'], { env })).stdout).toMatch(/^\? [^]* answers it too\n$/);
     const id = approvals[0]?.id ?? '';
+    const asking = new TerminalProcess(workspace, ['approve'], { env, columns: 120 });
+    cleanups.push(() => asking.child.kill('SIGKILL'));
+    await asking.shows(/^run it\? y once, s in this session, a in every session, n no >$/);
+    asking.child.kill('SIGKILL');
     const answered = await svc(workspace, ['approve', id, '--allow'], { env });
     expect([answered.code, answered.stdout]).toEqual([0, `${id} allow\n`]);
     expect(await running.ended).toBe(0);
@@ -286,7 +296,7 @@ describe.skipIf(!hasPseudoTerminals())('a person at the terminal (skipped withou
     const workspace = capsule({ manifest, script: touches(line) });
     const running = run(workspace);
     await running.shows(/^run it\? y once, s in this session, a in every session, n no >$/);
-    const rows = await running.shows(/^ {2}\.\.\. \d+ more; svc approve apr_\w+ --json has all$/);
+    const rows = await running.shows(/^ {2}\.\.\. \d+ more; svc approve --list --json has all$/);
     expect(rows).toContain('  "\\u{1b}[2Jx"'.replace('\\u{1b}', '\\u001b'));
     expect(rows).toContain('  "\\u{202e}evil"');
     expect(running.raw).not.toContain('\u001B[2Jx');

@@ -52,7 +52,7 @@ describe('the live state', () => {
       options: ['once'],
     });
     expect(shown?.rows.slice(0, 2)).toEqual(['"echo"', '"\\u{202e}evil\\u{430}\\u{200b}"']);
-    expect([shown?.rows.length, shown?.rows.at(-1)]).toEqual([41, '... 23 more; svc approve apr_1 --json has all']);
+    expect([shown?.rows.length, shown?.rows.at(-1)]).toEqual([41, '... 23 more; svc approve --list --json has all']);
     expect(Math.max(...(shown?.rows ?? []).map((row) => row.length))).toBeLessThan(450);
     state.take(frame('question_settled', { ...task, wait_id: 'q', how: 'canceled' }), 3);
     expect(state.now(4)?.question).toBe(null);

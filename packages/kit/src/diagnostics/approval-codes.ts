@@ -14,9 +14,9 @@ export const approvalCodes = {
       'A rule of approvals asks, and the capsule runs programs that are held by nothing here, or starts capsules that may: they read the files of the user, the key for answers among them. Run it where programs are held at least by scoped, or set approvals to deny in place of ask.',
   },
   'E-APR-003': {
-    title: 'there is nothing to approve',
+    title: 'no approval was answered',
     explanation:
-      'No running capsule of this user waits for an approval, or none that the name fits; or it was answered, canceled or too late meanwhile. svc approve --list shows what waits.',
+      'No call of this user waits for an approval, or none or several that the name fits; or the call was answered, canceled or too late meanwhile; or there is no terminal to ask on, and neither --allow nor --deny is given. svc approve --list shows what waits.',
   },
   'W-APR-001': {
     title: 'a program that starts others is allowed with any arguments',

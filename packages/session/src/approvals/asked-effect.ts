@@ -112,10 +112,10 @@ export function effectRows(effect: JsonObject): readonly string[] {
 }
 
 /** The first rows of it, and how many more there are. */
-export function firstEffectRows({ id, effect }: Pick<AskedApproval, 'id' | 'effect'>): readonly string[] {
+export function firstEffectRows({ effect }: Pick<AskedApproval, 'effect'>): readonly string[] {
   const rows = effectRows(effect);
   const left = rows.length - maxRows;
-  return left > 0 ? [...rows.slice(0, maxRows), `... ${left} more; svc approve ${id} --json has all`] : rows;
+  return left > 0 ? [...rows.slice(0, maxRows), `... ${left} more; svc approve --list --json has all`] : rows;
 }
 
 /** Who asks for what, and those rows below it. */

@@ -10,7 +10,7 @@ import { personClient } from '../sessions/tasks/person-client.ts';
 /** What came of it, in words. Throws `E-APR-003` where the call does not wait any more. */
 export async function decided(answer: ApprovalAnswer, home: string, record: RunningRecord): Promise<Shown> {
   const asked = await personClient(home, record);
-  if (asked === null) throw new Diagnostic('E-APR-003', 'there is nothing to approve: the capsule has ended');
+  if (asked === null) throw new Diagnostic('E-APR-003', 'nothing was answered: the capsule has ended');
   const { decision } = await given(answer, asked);
   return say`${decision === 'allow' ? 'allowed' : 'denied'}\n`;
 }

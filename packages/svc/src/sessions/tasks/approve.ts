@@ -99,7 +99,7 @@ function list(waiting: readonly Waiting[], { json }: ApproveOptions, context: Co
     return;
   }
   if (waiting.length === 0) stdout.write(say`nothing waits for approval\n`);
-  for (const { approval } of waiting) stdout.write(approvalRows(approval));
+  for (const { approval } of waiting) stdout.write(say`${approvalRows(approval)}\n`);
   for (const { manifest, id, call } of kept)
     stdout.write(say`${id} ${call} runs in every session of ${quoted(manifest)}\n`);
 }
@@ -123,9 +123,9 @@ async function answerTo(
   const option = always === true ? 'manifest' : session === true ? 'session' : 'once';
   if (allow === true) return { id, digest, decision: 'allow', option, note: null };
   if (deny === true) return { id, digest, decision: 'deny', option: 'once', note: note ?? null };
-  if (!canAsk(context)) throw nothing('nobody can be asked here', 'give --allow or --deny');
   const { stderr } = context;
-  stderr.write(approvalRows(approval));
+  stderr.write(say`${approvalRows(approval)}\n`);
+  if (!canAsk(context)) throw nothing('there is no terminal to ask on', `svc approve ${id} --allow or --deny answers`);
   const lines = createInterface({ input: process.stdin, terminal: false });
   try {
     stderr.write(say`${approvalPrompt(approval)}`);

@@ -59,5 +59,5 @@ export function isEnd(wanted: string, id: string): boolean {
 }
 
 export function nothing(why: string, hint = 'svc approve --list shows what waits'): Diagnostic {
-  return new Diagnostic('E-APR-003', `there is nothing to approve: ${why}`, { hint });
+  return new Diagnostic('E-APR-003', `nothing was answered: ${why}`, { hint });
 }
