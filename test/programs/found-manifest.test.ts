@@ -207,9 +207,9 @@ describe.skipIf(!hasPseudoTerminals())('a manifest that was found, on a terminal
   afterEach(() => {
     for (const { child } of running.splice(0)) child.kill('SIGKILL');
   });
-  const terminal = (minute: FirstMinute, args: readonly string[]): TerminalProcess => {
+  const terminal = (minute: FirstMinute, args: readonly string[], columns = 120): TerminalProcess => {
     const started = new TerminalProcess(minute.workspace, args, {
-      columns: 120,
+      columns,
       env: { SVC_CONTAINMENT_CEILING: 'advisory' },
     });
     running.push(started);
@@ -245,6 +245,21 @@ describe.skipIf(!hasPseudoTerminals())('a manifest that was found, on a terminal
     expect(given.terminal.rows.find((row) => row.startsWith('svc '))).toMatch(
       /scripted \u00B7 \.\/\S+ read only \u00B7 no network \u00B7 no variables$/,
     );
+  });
+
+  it('lays out what it shows, so that no name in it begins a row', async () => {
+    const minute = cloned(`${manifest}capabilities: { project: { path: . } }\n`);
+    minute.write({ [`.env${'x'.repeat(44)}\u2502 no masked file`]: '' });
+    const asked = terminal(minute, ['say hello'], 80);
+    const rows = await asked.shows(/\[y\/N\]/);
+    const grants = rows.slice(
+      rows.indexOf('Effective grants') + 1,
+      rows.findLastIndex((row) => row === ''),
+    );
+    expect(grants.join(' ').replaceAll(/\s+/g, ' ')).toContain('x\u2502 no masked file');
+    expect(grants.filter((row) => !row.startsWith('  '))).toEqual([]);
+    asked.type('n\r');
+    expect(await asked.ended).toBe(1);
   });
 
   it('asks before svc chat starts it, and shows hosts and variables of one that is named', async () => {

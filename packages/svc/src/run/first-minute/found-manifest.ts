@@ -21,7 +21,7 @@ import { sha256Hex } from '@svc/kit/sha256.ts';
 import type { CommandContext } from '@svc/terminal/screen/command-context.ts';
 import { render } from '@svc/terminal/screen/render-failure.ts';
 import { askYes, canAsk } from '@svc/terminal/screen/ask-yes.ts';
-import { exactLine, joined, say, sayLines, type Shown } from '@svc/terminal/screen/shown.ts';
+import { exactLine, say, sayLines, type Shown } from '@svc/terminal/screen/shown.ts';
 import type { RunOptions } from '../run-options.ts';
 
 const largestManifest = 1024 * 1024;
@@ -201,7 +201,8 @@ async function ask({ text, reach }: ReadManifest, belief: Belief, { context, may
   const { label, folder = null } = belief;
   const isAnswered = mayAsk && canAsk(context);
   if (isAnswered) {
-    context.stderr.write(await shownGrants(reach, belief, { ...scope, manifestText: text }));
+    // Apart, since the rows with names that others chose are laid out, and the path is to be copied.
+    for (const rows of await shownGrants(reach, belief, { ...scope, manifestText: text })) context.stderr.write(rows);
     if (await askYes(context, say`run it with these grants, now and later, until it changes? [y/N] `)) return;
   }
   const why = isAnswered ? 'and it was not trusted' : 'and nobody was asked';
@@ -220,7 +221,7 @@ async function shownGrants(
   reach: CapsuleReach,
   { label, folder = null }: Belief,
   request: ScopeRequest,
-): Promise<Shown> {
+): Promise<readonly Shown[]> {
   const { explainScope, renderGrants } = await import('../scope-report.ts');
   const { scope, redact } = await explainScope(request);
   const rows = [
@@ -228,8 +229,8 @@ async function shownGrants(
     `  hosts:      ${reach.hosts.join(', ') || '(none)'}\n`,
     `  variables:  ${reach.variables.join(', ') || '(none)'}\n`,
   ];
-  return joined([
+  return [
     exactLine`${label} as it is has not been trusted by you before. Its capsule gets\n`,
     sayLines(redact(`${rows.join('')}\n${renderGrants(scope)}\n`)),
-  ]);
+  ];
 }
