@@ -124,8 +124,12 @@ hint: it may be another version of svc, or no capsule at all
 
   it.each([
     [[], 'no capsule is running', 'start one with svc run'],
-    [['ffff0000'], 'no running session is ffff0000', 'svc ps lists the running ones'],
-    [['0f3'], 'no running session is 0f3', 'svc ps lists the running ones'],
+    [
+      ['ffff0000'],
+      'no running session is ffff0000',
+      'svc ps lists the running ones, svc sessions those that have ended too',
+    ],
+    [['0f3'], 'no running session is 0f3', 'svc ps lists the running ones, svc sessions those that have ended too'],
   ])('because %j is no session says how one is named', async (args, message, hint) => {
     const { code, stdout, stderr } = await svc(emptyWorkspace(), ['watch', ...args]);
     expect({ code, stdout }).toEqual({ code: 1, stdout: '' });

@@ -180,7 +180,11 @@ export function locateCapsule(home: string, wanted: string | undefined): Located
       matches.map((record) => record.session_id),
     );
   }
-  if (match === undefined) throw notFound(`no running session is ${wanted}`, 'svc ps lists the running ones');
+  if (match === undefined)
+    throw notFound(
+      `no running session is ${wanted}`,
+      'svc ps lists the running ones, svc sessions those that have ended too',
+    );
   return located(match, 'session');
 }
 

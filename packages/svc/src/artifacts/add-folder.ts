@@ -1,5 +1,6 @@
 /** Takes an artifact into a project from a folder beside it, as an entry with `source`. */
 
+import { existsSync } from 'node:fs';
 import { basename, join, relative, resolve } from 'node:path';
 
 import { parseAnyManifest } from '@svc/artifacts/manifest/artifact-manifest.ts';
@@ -40,7 +41,8 @@ function manifestOf(folder: string): FoundEntry {
   if (reading.kind === 'unreadable') throw new DiagnosticList([unreadableFile(file, reading)]);
   const read = reading.kind === 'text' ? parseAnyManifest(reading.text, file) : null;
   if (read?.kind === 'artifact') return read.manifest;
-  const why = read === null ? 'there is neither svc.yaml nor SKILL.md in it' : 'its svc.yaml is that of a capsule';
+  const lacks = existsSync(folder) ? 'there is neither svc.yaml nor SKILL.md in it' : 'there is no such folder';
+  const why = read === null ? lacks : 'its svc.yaml is that of a capsule';
   throw new Diagnostic('E-ART-008', `${JSON.stringify(folder)} holds no artifact that can be listed: ${why}`, {
     hint: 'name the folder of a tool, driver, hook or skill; svc new tool <name> makes one',
   });

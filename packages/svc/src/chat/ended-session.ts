@@ -258,9 +258,9 @@ function taskStart(journal: OpenJournal, options: GoingOnOptions, { env: variabl
   };
 }
 
-/** Whether the manifest of a task has artifacts beside those of `svc`. */
-function namesServers(text: string): boolean {
-  return /^ {2}- \{ name: (?!svc-)/m.test(text);
+/** Whether the manifest of a task has artifacts that are no part of `svc`, and no skills. */
+export function namesServers(text: string): boolean {
+  return /^ {2}- \{ name: (?!svc-)(?!\S+ version: "[^"\n]*", runtime: skill, )/m.test(text);
 }
 
 interface RecordedManifest {

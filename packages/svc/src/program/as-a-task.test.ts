@@ -37,4 +37,21 @@ describe('what follows the message about a wrong command line', () => {
   ])('fits %j', (words, step) => {
     expect(said(...words)).toBe(step);
   });
+
+  it.each([
+    [['do it', 'now'], 'to give it as a task: svc "do it now"\n'],
+    [['--write', 'do it', 'now'], 'the task is one argument, in quotes: svc "<task>"\n'],
+    [['new', 'tool', 'x'], 'svc new --help shows what it takes\n'],
+  ])('fits a line with a word too many, %j', (words, step) => {
+    const error = { code: 'commander.excessArguments', message: 'error: too many arguments.' };
+    expect(nextStep(error, words, null).text).toBe(step);
+  });
+
+  it.each([
+    ['why?', 'to give it as a task: svc -p "why?"\n'],
+    ['it-fails', 'to give it as a task: svc -p it-fails\n'],
+  ])('puts the one word %s in quotes where a shell would not take it as it is', (word, step) => {
+    const error = { code: 'commander.unknownCommand', message: 'error: unknown command' };
+    expect(nextStep(error, [word], null).text).toBe(step);
+  });
 });

@@ -41,6 +41,10 @@ export function nextStep(
     return exactLine`the command of a server is one word: svc add "${words.slice(1).map(redactHandles).join(' ')}"\n`;
   if (code === 'commander.unknownOption' && words.slice(0, -1).includes('--mcp'))
     return say`the command of a server is one word: svc --mcp "npx -y <package> ." "<task>"\n`;
+  if (!isCommand && code === 'commander.excessArguments')
+    return words.some((word) => word.startsWith('-'))
+      ? say`the task is one argument, in quotes: svc "<task>"\n`
+      : asTask(words);
   if (isCommand && aboutArguments.has(code)) return say`svc ${command} --help shows what it takes\n`;
   if (code === 'commander.unknownCommand' && first === 'version' && words.length === 1)
     return say`svc --version says which version this is\n`;
@@ -62,6 +66,6 @@ function flagsOf({ options, commands: below }: Command): readonly string[] {
 function asTask(words: readonly string[]): Shown {
   const [word = '', ...more] = words.map(redactHandles);
   return more.length === 0
-    ? exactLine`to give it as a task: svc -p ${word}\n`
+    ? exactLine`to give it as a task: svc -p ${/^[\w.,:/@%+=-]*$/.test(word) ? word : `"${word}"`}\n`
     : exactLine`to give it as a task: svc "${[word, ...more].join(' ')}"\n`;
 }

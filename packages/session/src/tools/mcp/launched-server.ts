@@ -1,5 +1,6 @@
 /** Starts the MCP server of an artifact as a contained process. */
 
+import { quoted } from '@svc/kit/diagnostics/printable.ts';
 import type { HiddenIn, Launcher } from '@svc/sandbox/launcher.ts';
 import { LaunchedTransport } from './launched-transport.ts';
 import { ServerConnection } from './server-connection.ts';
@@ -24,7 +25,7 @@ export function launchedServer(server: LaunchedServer): ServerPlace {
     prepare: () => launcher.prepare?.({ command, env }),
     connect: async ({ version, onListChanged }) => {
       const outcome = await launcher.launch({ command, args, env, stdin: 'pipe' });
-      if (outcome.kind === 'refused') return outcome;
+      if (outcome.kind === 'refused') return { kind: 'refused', reason: `${quoted(command)}: ${outcome.reason}` };
       const { process: launched, problems = [] } = outcome;
       const connection = await ServerConnection.open({
         version,

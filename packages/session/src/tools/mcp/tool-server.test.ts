@@ -64,7 +64,7 @@ describe('the server of an artifact', () => {
     );
     const server = serverOver(launcher);
     expect(await server.call(call('echo'))).toEqual({
-      ...failed('the server of notes could not be started: permission denied'),
+      ...failed('the server of notes could not be started: "/opt/server": permission denied'),
       reached: false,
     });
     expect(await server.call(call('echo'))).toEqual(passed('call 1'));
