@@ -21,8 +21,8 @@ interface Rules {
   instead: (request: IncomingMessage, response: ServerResponse, path: string) => boolean;
   /** The secrets of clients for which no person logs in, by their ids. */
   clients: Readonly<Record<string, string>>;
-  /** Held before a token is given. */
-  beforeToken: Promise<void>;
+  /** Hears of each request for a token before the answer. */
+  onToken: (form: Readonly<Record<string, string>>) => void;
 }
 
 /** What was asked of it, and the tokens that hold. */
@@ -33,7 +33,7 @@ export class AuthorizationServer {
     expiresIn: 3600,
     instead: () => false,
     clients: {},
-    beforeToken: Promise.resolve(),
+    onToken: () => {},
   };
   readonly paths: string[] = [];
   readonly registered: Record<string, unknown>[] = [];
@@ -62,6 +62,23 @@ export class AuthorizationServer {
 
   get refreshes(): number {
     return this.tokenRequests.filter(({ grant_type: type }) => type === 'refresh_token').length;
+  }
+
+  /** What it says of itself (RFC 8414). */
+  metadata(): object {
+    return {
+      issuer: this.issuer,
+      authorization_endpoint: `${this.issuer}/authorize`,
+      token_endpoint: `${this.issuer}/token`,
+      registration_endpoint: `${this.issuer}/register`,
+      revocation_endpoint: `${this.issuer}/revoke`,
+      response_types_supported: ['code'],
+      code_challenge_methods_supported: ['S256'],
+      token_endpoint_auth_methods_supported: ['none'],
+      scopes_supported: ['tools', 'offline_access'],
+      authorization_response_iss_parameter_supported: true,
+      ...this.rules.metadata,
+    };
   }
 
   /** A refresh token that holds, as if somebody had logged in. */
@@ -104,7 +121,7 @@ export class AuthorizationServer {
     const form = Object.fromEntries(new URLSearchParams(body));
     switch (url.pathname) {
       case '/.well-known/oauth-authorization-server':
-        return json(200, this.#metadata());
+        return json(200, this.metadata());
       case '/register': {
         const asked = JSON.parse(body) as Record<string, unknown>;
         this.registered.push(asked);
@@ -115,7 +132,7 @@ export class AuthorizationServer {
       case '/token':
         Object.assign(form, shownIn(request));
         this.tokenRequests.push(form);
-        await this.rules.beforeToken;
+        this.rules.onToken(form);
         return this.#token(form, json);
       case '/revoke':
         this.revoked.push(form);
@@ -123,22 +140,6 @@ export class AuthorizationServer {
       default:
         return json(404, { error: 'not_found' });
     }
-  }
-
-  #metadata(): object {
-    return {
-      issuer: this.issuer,
-      authorization_endpoint: `${this.issuer}/authorize`,
-      token_endpoint: `${this.issuer}/token`,
-      registration_endpoint: `${this.issuer}/register`,
-      revocation_endpoint: `${this.issuer}/revoke`,
-      response_types_supported: ['code'],
-      code_challenge_methods_supported: ['S256'],
-      token_endpoint_auth_methods_supported: ['none'],
-      scopes_supported: ['tools', 'offline_access'],
-      authorization_response_iss_parameter_supported: true,
-      ...this.rules.metadata,
-    };
   }
 
   #authorize(asked: Record<string, string>, response: ServerResponse): void {

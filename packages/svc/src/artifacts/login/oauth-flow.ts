@@ -79,7 +79,7 @@ interface BegunLogin {
 
 /** What came back from the browser is worth a login. */
 export async function takeLogin(
-  { server, resource, metadata, ledBy }: LoginOffer,
+  { server, resource, metadata, revocation, ledBy }: LoginOffer,
   { client, redirect, verifier }: BegunLogin,
   { given, nowMs, asking }: { readonly given: URLSearchParams; readonly nowMs: number; readonly asking: Asking },
 ): Promise<Omit<KeptLogin, 'used_by'>> {
@@ -121,7 +121,7 @@ export async function takeLogin(
     endpoints: {
       authorization_endpoint: metadata.authorization_endpoint,
       token_endpoint: metadata.token_endpoint,
-      revocation_endpoint: ('revocation_endpoint' in metadata ? metadata.revocation_endpoint : undefined) ?? null,
+      revocation_endpoint: revocation,
       methods: metadata.token_endpoint_auth_methods_supported ?? null,
     },
     client,

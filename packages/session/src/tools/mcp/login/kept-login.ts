@@ -1,6 +1,6 @@
 /** Keeps the logins of a user at MCP servers on the web: a file each, which nobody else can read. */
 
-import { fsyncSync, ftruncateSync, unlinkSync, writeSync } from 'node:fs';
+import { fsyncSync, ftruncateSync, readdirSync, statSync, unlinkSync, writeSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 
 import { Diagnostic, diagnosticOf } from '@svc/kit/diagnostics/diagnostic.ts';
@@ -11,12 +11,14 @@ import { ioFault } from '@svc/kit/files/io-fault.ts';
 import { readOwnFile } from '@svc/kit/files/own-file.ts';
 import { replaceFile, syncDirectory, type TemporaryFile, writeTemporary } from '@svc/kit/files/replace-file.ts';
 import { realPath } from '@svc/kit/files/resolve-beneath.ts';
+import { isTemporaryName } from '@svc/kit/files/temporary-name.ts';
 import { namesIfThere, unlessErrno } from '@svc/kit/files/unless-refused.ts';
 import { type Guarded, isFlag, isListOf, isObjectOf, isText, isWhole, orNull } from '@svc/kit/guards.ts';
 import { sha256Hex } from '@svc/kit/sha256.ts';
 import { parseJson } from '@svc/protocol/json-object.ts';
 
 const maxBytes = 256 * 1024;
+const leftoverAgeMs = 60 * 60_000;
 
 const isLogin = isObjectOf({
   /** The address of the MCP server. */
@@ -115,8 +117,16 @@ function bytesOf(login: KeptLogin): Buffer {
   });
 }
 
-/** Room on the disk for new tokens of a login, since the old ones hold no longer once these are given. `E-IO-001` on a full disk. The caller closes it. */
+/**
+ * Room on the disk for new tokens of a login, since the old ones hold no longer once these are given. `E-IO-001` on a full disk. The caller has the
+ * guard of the login, and closes the room.
+ */
 export async function roomFor({ path }: LoginPlace): Promise<TemporaryFile> {
+  try {
+    sweepLeftovers(dirname(path));
+  } catch (error) {
+    throw ioFault(error, `cannot write to ${dirname(path)}`);
+  }
   return await writeTemporary(dirname(path), [Buffer.alloc(maxBytes, ' ')], { mode: 0o600 });
 }
 
@@ -131,6 +141,16 @@ export async function writeInto(room: TemporaryFile, { path }: LoginPlace, login
     await syncDirectory(dirname(path));
   } catch (error) {
     throw ioFault(error, `cannot write ${path}`);
+  }
+}
+
+/** Removes what writers killed more than an hour ago left, with tokens in it. Ages follow the clock of the folder, in which a guard was made just now. */
+function sweepLeftovers(folder: string): void {
+  const { mtimeMs: nowMs } = statSync(folder);
+  for (const name of readdirSync(folder).filter(isTemporaryName)) {
+    const path = join(folder, name);
+    const { mtimeMs = nowMs } = statSync(path, { throwIfNoEntry: false }) ?? {};
+    if (nowMs - mtimeMs > leftoverAgeMs) unlessErrno(['ENOENT'], () => unlinkSync(path), undefined);
   }
 }
 
@@ -163,6 +183,7 @@ export async function removeLogin(place: LoginPlace): Promise<RemovedLogin | nul
     const removed = read();
     try {
       unlessErrno(['ENOENT'], () => unlinkSync(place.path), undefined);
+      sweepLeftovers(dirname(place.path));
     } catch (error) {
       throw ioFault(error, `cannot remove ${place.path}`);
     }

@@ -5,6 +5,7 @@ import type * as Sdk from '@modelcontextprotocol/client';
 import { checkerWords } from '@svc/kit/diagnostics/checker-words.ts';
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import { printable, shortened } from '@svc/kit/diagnostics/printable.ts';
+import { isObjectOf, isText } from '@svc/kit/guards.ts';
 import { bearerFields } from '@svc/kit/http/challenges.ts';
 import type { ProxyFor } from '@svc/kit/net/proxy.ts';
 import { redirectTarget, type RedirectSource } from '@svc/kit/net/redirect-rule.ts';
@@ -15,6 +16,8 @@ import { ledByServer } from './token-answer.ts';
 
 const maxSaid = 300;
 const maxScope = 2000;
+
+const isRevoking = isObjectOf({ revocation_endpoint: isText });
 
 export interface Asking {
   /** Is null if nothing goes through a proxy. */
@@ -30,6 +33,8 @@ export interface LoginOffer {
   /** As the server names it. */
   readonly issuer: string;
   readonly metadata: Sdk.AuthorizationServerMetadata;
+  /** Where tokens are taken back (RFC 7009); null where that is not offered. */
+  readonly revocation: string | null;
   /** What the server wants; undefined where it does not say. */
   readonly scope: string | undefined;
 }
@@ -70,10 +75,19 @@ export async function findOffer(server: URL, asking: Asking, wanted: string | nu
     throw refused(server, `does not name the authorization server ${issuer}, but ${others || 'none'}`);
   }
   const at = redirectTarget(issuer, ledBy);
-  const metadata = await understood(at, () => sdk.discoverAuthorizationServerMetadata(issuer, { fetchFn }));
+  let announced: unknown;
+  const heard: Sdk.FetchLike = async (input, init) => {
+    const answer = await fetchFn(input, init);
+    if (answer.ok) announced = await answer.clone().json();
+    return answer;
+  };
+  const metadata = await understood(at, () => sdk.discoverAuthorizationServerMetadata(issuer, { fetchFn: heard }));
   if (metadata === undefined) throw refused(at, 'has no metadata of an authorization server');
+  // The library leaves it out of what an OpenID provider says of itself.
+  const revocation =
+    isRevoking(announced) && URL.canParse(announced.revocation_endpoint) ? announced.revocation_endpoint : null;
   const scope = (challenge.get('scope') ?? scopes?.join(' '))?.slice(0, maxScope);
-  return { server, ledBy, resource, issuer, metadata, scope };
+  return { server, ledBy, resource, issuer, metadata, revocation, scope };
 }
 
 /** What a server says to somebody without a token. */

@@ -1,7 +1,7 @@
 import { spawnSync } from 'node:child_process';
-import { mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdtempSync, readdirSync, rmSync, utimesSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
 
 import { AuthorizationServer } from '../../../../../../test/support/authorization-server.ts';
@@ -266,6 +266,19 @@ describe('the tokens of a login', () => {
     const tokens = known.tokens();
     expect(tokens.more('read write')).toBe(`svc login ${known.remote.url} --scope 'read write' may help`);
     expect(tokens.more("$(id)'`id`")).toBe(`svc login ${known.remote.url} --scope '$(id)'\\''\`id\`' may help`);
+  });
+
+  it.each<readonly [string, (known: Known) => Promise<unknown>]>([
+    ['are renewed', async (known) => await known.tokens().renew('old')],
+    ['are removed', async ({ place }) => await removeLogin(place)],
+  ])('take with them what writers killed an hour ago left, when they %s', async (_when, change) => {
+    const known = await started();
+    const folder = dirname(known.place.path);
+    const [old, young] = ['.svc-tmp-old', '.svc-tmp-young'].map((name) => join(folder, name)) as [string, string];
+    for (const path of [old, young]) writeFileSync(path, '{"tokens":{"refresh_token":"new"}}', { mode: 0o600 });
+    utimesSync(old, new Date(0), new Date(0));
+    await change(known);
+    expect([existsSync(old), existsSync(young)]).toEqual([false, true]);
   });
 
   it('leave beside the login nothing that a process wrote half', async () => {
