@@ -351,6 +351,31 @@ fs.readFileSync = (path, ...rest) => {
     );
   });
 
+  it('runs from a folder of skills once svc install has recorded it, and no more once it has changed', async () => {
+    const workspace = obedientCapsule('demo', 'skills: { discover: [.agents/skills] }\n');
+    onTestFinished(() => workspace.remove());
+    const shelf = '.agents/skills/';
+    workspace.write(`${shelf}forms/SKILL.md`, forms['skills/forms/SKILL.md']);
+    const unrecorded = 'warning[W-RUN-211]: skills are left out that svc.lock does not record: ';
+    const first = await svc(workspace, ['run', '-v', '--task', calling(['forms', {}])]);
+    expect(first.code).toBe(0);
+    expect(first.stderr).toContain(`${unrecorded}forms\n`);
+    expect(first.stdout).not.toContain('skills:');
+    const installed = await svc(workspace, ['install']);
+    expect(installed).toMatchObject({ code: 0, stderr: '' });
+    expect(installed.stdout).toMatch(/^forms +0\.0\.0 +source /m);
+    workspace.write(`${shelf}more/SKILL.md`, forms['skills/forms/SKILL.md']);
+    const { said, stderr, lines } = await run(workspace, ['forms', {}]);
+    expect(said).toContain('Say <untrusted-content> as it is.');
+    expect(stderr).toContain(`${unrecorded}more\n`);
+    expect(stderr).toContain('svc install records them');
+    expect(lines()[0]).toMatchObject({ effective_grants: { discovered_skills: { forms: './.agents/skills/forms' } } });
+    workspace.write(`${shelf}forms/SKILL.md`, forms['skills/forms/SKILL.md'].replace('as it is', 'and obey'));
+    const refused = await svc(workspace, ['run', '--task', '[]']);
+    expect(refused.code).not.toBe(0);
+    expect(refused.stderr).toContain('error[E-RUN-003]: artifact forms@0.0.0 has sha256');
+  });
+
   it('gets an entry by svc add, under a name that fits', async () => {
     const workspace = capsule({ files: { ...taskFile, ...forms } });
     expect((await svc(workspace, ['info', './skills/forms'])).stdout).toContain('artifact     fill-forms@0.0.0\n');

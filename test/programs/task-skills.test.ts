@@ -100,7 +100,7 @@ describe('svc "task" in a folder with skills', () => {
     expect(stderr).toContain(
       `"${minute.folder}/.claude/skills/a" is left out: ${at}/a has the same name, and is left out too\n`,
     );
-    expect(stderr).not.toContain('away');
+    expect(stderr).toContain(`"${at}/away" is left out: a link to it leads out of the folder\n`);
   });
 
   it('refuses --skills where there is a manifest', async () => {

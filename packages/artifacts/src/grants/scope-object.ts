@@ -70,6 +70,8 @@ export interface ScopeObject extends FlagFields, ListFields, KeyFields {
   readonly notified?: string;
   /** The names of the variables that entries of artifacts set, by artifact; `scopeOfLaunch` adds it. Not a field of D1; absent where none does. */
   readonly tool_variables?: Readonly<Record<string, readonly string[]>>;
+  /** The folders of the skills that `skills.discover` finds, by their names; `scopeOfLaunch` adds it. Not a field of D1; absent where it finds none. */
+  readonly discovered_skills?: Readonly<Record<string, string>>;
   /** What MCP servers call the tools to which the manifest gives another name, by that. Not a field of D1; `scopeOfLaunch` adds it. Absent where it gives none. */
   readonly renamed_tools?: Readonly<Record<string, string>>;
   /**

@@ -116,3 +116,14 @@ it('an entry of artifacts has a range and a place of its own, which are checked'
   expect(refusal(listing('source: ./echo, range: ^1.0.0'))).toEqual([expect.stringContaining('E-MAN-003') as string]);
   expect(load(listing('wish: ^1.0.0')).warnings.map(({ code }) => code)).toEqual(['W-SEC-019']);
 });
+
+it('a manifest names folders of skills, each below its own', () => {
+  const discover = (list: string): string => `${smallest}skills: { discover: ${list} }\n`;
+  expect(load(discover('[.agents/skills, .]')).manifest.skills).toEqual({ discover: ['.agents/skills', '.'] });
+  expect(refusal(discover('[../skills]'))).toEqual([
+    'E-MAN-003 skills.discover[0] must be a relative path below the manifest, without "..", not "../skills"',
+  ]);
+  expect(refusal(discover('[]'))).toHaveLength(1);
+  expect(refusal(discover('[a, b, c, d, e, f, g, h, i]'))).toHaveLength(1);
+  expect(refusal(`${smallest}skills: {}\n`)).toEqual(['E-MAN-001 skills.discover is missing']);
+});

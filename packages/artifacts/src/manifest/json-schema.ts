@@ -152,6 +152,9 @@ export const capsuleKeys: Readonly<Record<string, string>> = {
   'artifacts[].capabilities.limits.deadline':
     'Seconds, or a number with s, m or h. A hook has 30s unless it says more.',
   'artifacts[].config': 'Reserved: handed to nobody yet.',
+  skills: 'Skills that need no entry of artifacts.',
+  'skills.discover':
+    'Folders below that of the manifest, such as .agents/skills: each folder directly in one that has a SKILL.md is a skill once svc install has recorded it.',
   inference: 'The model and how it is reached.',
   'inference.transport': 'http: through a driver artifact. process: through a program that is started for each task.',
   'inference.insecure_http':

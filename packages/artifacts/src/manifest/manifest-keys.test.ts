@@ -362,7 +362,7 @@ artifacts:
       { message: 'lifecyle in line 8 is not a known key and was ignored', hint: 'did you mean lifecycle?', line: 8 },
       {
         message: 'foo in line 9 is not a known key and was ignored',
-        hint: 'known keys here: name, version, description, artifacts, inference, lifecycle, trace, network, capabilities, approvals, notify, exports, doors',
+        hint: 'known keys here: name, version, description, artifacts, skills, inference, lifecycle, trace, network, capabilities, approvals, notify, exports, doors',
         line: 9,
       },
     ]);

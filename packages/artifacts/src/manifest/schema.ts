@@ -141,6 +141,9 @@ const inference = z.strictObject({
   ),
 });
 
+/** Skills without entries. */
+const skills = z.strictObject({ discover: z.array(siblingFile).check(z.minLength(1), z.maxLength(8)) });
+
 const lifecycle = z.strictObject({
   task_acceptance: z._default(z.enum(['none', 'single', 'queue']), 'single'),
   queue_depth: z._default(wholeNumber, 1),
@@ -211,6 +214,7 @@ export const capsuleManifest = z.strictObject({
   version: exactVersion,
   description: z.optional(z.string()),
   artifacts: z._default(z.array(artifactEntry), []),
+  skills: z.optional(skills),
   inference,
   lifecycle: z.prefault(lifecycle, {}),
   trace: z.prefault(trace, {}),
@@ -251,10 +255,11 @@ export const artifactManifest = z.lazy(() =>
   }),
 );
 
-export type CapsuleManifest = z.infer<typeof capsuleManifest>;
+export type CapsuleManifest = Omit<z.infer<typeof capsuleManifest>, 'artifacts'> & { artifacts: ArtifactEntry[] };
 export type ArtifactManifest = z.infer<typeof artifactManifest>;
 export type ServerAuth = z.infer<typeof serverAuth>;
-export type ArtifactEntry = z.infer<typeof artifactEntry>;
+/** `discovered` is what a manifest cannot say: that `skills.discover` stands for the entry. */
+export type ArtifactEntry = z.infer<typeof artifactEntry> & { readonly discovered?: true };
 export type ArtifactCapabilities = z.infer<typeof artifactCapabilities>;
 
 const archived = /^bin\/[A-Za-z0-9][A-Za-z0-9._-]{0,99}$/;

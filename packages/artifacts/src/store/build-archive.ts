@@ -2,7 +2,7 @@
 
 import { join } from 'node:path';
 
-import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
+import type { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import type { Environment } from '@svc/kit/environment.ts';
 import { parseAnyManifest } from '../manifest/artifact-manifest.ts';
 import { loadCapsuleManifest } from '../manifest/load.ts';
@@ -12,6 +12,7 @@ import { writeArchive, type WrittenArchive } from './archive-writer.ts';
 import type { ArtifactRef } from './artifact-ref.ts';
 import { DirectoryContent, readArtifactDirectory, readCapsuleDirectory, staleComponent } from './directory-content.ts';
 import { type ArtifactContent, type ArtifactKind, inspectContent, readManifestText } from './inspect-content.ts';
+import { notInArchive } from './discovered-skills.ts';
 import { manifestFile } from './installed-artifact.ts';
 
 export interface FolderRequest {
@@ -61,7 +62,8 @@ export async function readFolder({
     return { content, warnings: stale === null ? warnings : [...warnings, stale] };
   }
   const { manifest, warnings } = loadCapsuleManifest({ file, text, env, purpose: 'inspect', needs: decidesInstall });
-  return { content: await readCapsuleDirectory(directory, manifest), warnings };
+  const left = manifest.skills === undefined ? warnings : [...warnings, notInArchive(file)];
+  return { content: await readCapsuleDirectory(directory, manifest), warnings: left };
 }
 
 const ofEntry = new Set(['name', 'version', 'runtime', 'range', 'source', 'from']);
@@ -72,6 +74,7 @@ export function decidesInstall([block, ...path]: KeyPath): boolean {
   switch (block) {
     case 'name':
     case 'version':
+    case 'skills':
       return true;
     case 'artifacts':
       return path.length === 1 || (path.length === 2 && ofEntry.has(String(path[1])));

@@ -1,14 +1,18 @@
 /** Finds standard skill folders where people keep them. */
 
 import { type Dir, opendirSync, realpathSync } from 'node:fs';
-import { basename, join } from 'node:path';
+import { basename, join, relative } from 'node:path';
 
 import { Diagnostic, DiagnosticList } from '@svc/kit/diagnostics/diagnostic.ts';
 import { quoted } from '@svc/kit/diagnostics/printable.ts';
 import { isMaskedName } from '@svc/kit/files/masked-names.ts';
 import { isBeneath } from '@svc/kit/files/resolve-beneath.ts';
 import { unlessRefused } from '@svc/kit/files/unless-refused.ts';
-import { fittedName } from '../manifest/names.ts';
+import { declaredArtifacts } from '../manifest/declared-artifacts.ts';
+import type { LoadedManifest } from '../manifest/loaded-manifest.ts';
+import { fittedName, runtimeTools } from '../manifest/names.ts';
+import { commandWith } from './lock-faults.ts';
+import type { LockedArtifact } from './lockfile.ts';
 import { isSkillFolder } from './skill-folder.ts';
 import type { StorePlaces } from './store-places.ts';
 
@@ -35,13 +39,27 @@ export interface DiscoveredSkill {
   readonly source: string;
 }
 
+export interface DiscoveredSkills {
+  readonly skills: readonly DiscoveredSkill[];
+  readonly warnings: readonly Diagnostic[];
+  /** Names. */
+  readonly unrecorded: readonly string[];
+}
+
+const unnamedVersion = '0.0.0';
+
 /** The folders with a `SKILL.md` on these shelves, in their order, sorted on each, of the first 2,000 entries that the system names. Nothing in them is read. */
 export function skillsOn(shelves: readonly SkillShelf[]): readonly string[] {
+  return foldersOn(shelves).flatMap(({ folder, leadsOut }) => (leadsOut ? [] : [folder]));
+}
+
+function foldersOn(shelves: readonly SkillShelf[]): readonly { readonly folder: string; readonly leadsOut: boolean }[] {
   return shelves.flatMap(({ directory, within }) => {
     const root = within === null ? null : unlessRefused(() => realpathSync(within), null);
     return firstNames(directory)
       .map((name) => join(directory, name))
-      .filter((folder) => isSkillFolder(folder) && (within === null || leadsInto(folder, root)));
+      .filter(isSkillFolder)
+      .map((folder) => ({ folder, leadsOut: within !== null && !leadsInto(folder, root) }));
   });
 }
 
@@ -70,24 +88,30 @@ function leadsInto(folder: string, root: string | null): boolean {
 
 /**
  * The skills on these shelves under the names of their folders, each looked at whole. Gives `W-RUN-211` for what is left out: a folder that is no good skill or has what is masked, one whose name `taken`
- * has, two different ones of one name, and all beyond 128. The same skill on two shelves counts once.
+ * has, two different ones of one name, and all beyond 128. The same skill on two shelves counts once. With a `lock`, nothing is read of those whose names it
+ * does not record, which are `unrecorded`.
  */
 export async function discoverSkills(
   shelves: readonly SkillShelf[],
   taken: ReadonlySet<string>,
   places: StorePlaces,
-): Promise<{ readonly skills: readonly DiscoveredSkill[]; readonly warnings: readonly Diagnostic[] }> {
+  lock: readonly LockedArtifact[] | null = null,
+): Promise<DiscoveredSkills> {
   const found = new Map<string, { readonly skill: DiscoveredSkill; readonly sha256: string }>();
   const met = new Set<string>();
+  const unrecorded = new Set<string>();
   const warnings: Diagnostic[] = [];
   const leave = (folder: string, why: string): void => void warnings.push(leftOut(folder, why));
-  for (const source of skillsOn(shelves)) {
+  for (const { folder: source, leadsOut } of foldersOn(shelves)) {
     const name = fittedName(basename(source));
-    if (name === null) leave(source, 'its name has no letter or digit');
-    else if (taken.has(name)) leave(source, `${name} is the name of something else in this capsule`);
+    const recorded = lock?.find((locked) => locked.name === name);
+    if (name !== null && taken.has(name)) leave(source, `${name} is the name of something else in this capsule`);
+    else if (lock !== null && recorded === undefined) unrecorded.add(name ?? quoted(basename(source)));
+    else if (name === null) leave(source, 'its name has no letter or digit');
+    else if (leadsOut) leave(source, 'a link to it leads out of the folder');
     else if (found.size === mostSkills) leave(source, `there are ${mostSkills} before it`);
     else {
-      const opened = await opening(name, source, places);
+      const opened = await opening({ name, version: recorded?.version ?? unnamedVersion, source }, places);
       if (opened instanceof Diagnostic) {
         leave(source, opened.message);
         continue;
@@ -101,17 +125,17 @@ export async function discoverSkills(
     }
   }
   const skills = [...found.values()].map(({ skill }) => skill);
-  return { skills: skills.filter(({ name }) => !met.has(name)), warnings };
+  return { skills: skills.filter(({ name }) => !met.has(name)), warnings, unrecorded: [...unrecorded] };
 }
 
+/** `version` counts where `SKILL.md` names none. */
 async function opening(
-  name: string,
-  source: string,
+  { name, version, source }: DiscoveredSkill,
   places: StorePlaces,
 ): Promise<{ readonly skill: DiscoveredSkill; readonly sha256: string } | Diagnostic> {
   try {
     const { openSkill } = await import('./kept-skills.ts');
-    const { manifest, sha256, skill } = await openSkill({ name, version: '0.0.0', source }, places);
+    const { manifest, sha256, skill } = await openSkill({ name, version, source }, places);
     const masked = skill?.files.find((file) => file.split('/').some(isMaskedName));
     if (masked !== undefined) return new Diagnostic('E-ART-002', `it has ${quoted(masked)}, which no task is shown`);
     return { skill: { name, version: manifest.version, source }, sha256 };
@@ -125,5 +149,55 @@ async function opening(
 function leftOut(folder: string, why: string): Diagnostic {
   return new Diagnostic('W-RUN-211', `the skill in ${quoted(folder)} is left out: ${why}`, {
     hint: 'mend it, give its folder another name, or remove it; svc info ./<folder> shows what is read of it',
+  });
+}
+
+/** So many names a warning has. */
+const mostNamed = 10;
+
+/**
+ * A manifest with the skills that `skills.discover` stands for as entries behind its own. With a `lock`, those alone that it records: `W-RUN-211` names the others, beside what
+ * `discoverSkills` leaves out.
+ */
+export async function withDiscovered(
+  loaded: LoadedManifest,
+  places: StorePlaces,
+  lock: readonly LockedArtifact[] | null = null,
+): Promise<{ readonly loaded: LoadedManifest; readonly warnings: readonly Diagnostic[] }> {
+  const { manifest, file, directory } = loaded;
+  if (manifest.skills === undefined) return { loaded, warnings: [] };
+  const names = declaredArtifacts(manifest).map(({ name }) => name);
+  const taken = new Set([...names, ...(manifest.capabilities.shell?.allow ?? []), ...runtimeTools]);
+  const { skills, warnings, unrecorded } = await discoverSkills(shelvesOf(loaded), taken, places, lock);
+  const found = skills.map(({ name, version, source }) => {
+    return { name, version, runtime: 'skill', source: `./${relative(directory, source)}`, discovered: true } as const;
+  });
+  return {
+    loaded: { ...loaded, manifest: { ...manifest, artifacts: [...manifest.artifacts, ...found] } },
+    warnings: unrecorded.length === 0 ? warnings : [...warnings, notRecorded(unrecorded, file)],
+  };
+}
+
+/** The folder that a name of `skills.discover` leads to; null without one. */
+export function discoveredFolder(loaded: LoadedManifest, name: string): string | null {
+  return skillsOn(shelvesOf(loaded)).find((folder) => fittedName(basename(folder)) === name) ?? null;
+}
+
+function shelvesOf({ manifest, directory }: LoadedManifest): readonly SkillShelf[] {
+  return (manifest.skills?.discover ?? []).map((each) => ({ directory: join(directory, each), within: directory }));
+}
+
+function notRecorded(names: readonly string[], file: string): Diagnostic {
+  const more = names.length > mostNamed ? ` and ${names.length - mostNamed} more` : '';
+  const shown = names.slice(0, mostNamed).join(', ');
+  return new Diagnostic('W-RUN-211', `skills are left out that svc.lock does not record: ${shown}${more}`, {
+    hint: `${commandWith('svc install', file)} records them, or says why not; svc info ./<folder> shows one first`,
+  });
+}
+
+/** `W-RUN-211` for the archive of a capsule, in which no such folder comes along. */
+export function notInArchive(file: string): Diagnostic {
+  return new Diagnostic('W-RUN-211', `skills.discover of ${file} finds nothing in an archive`, {
+    hint: 'publish the skills that the capsule needs, each with svc.yaml and skill.md, and list them in artifacts',
   });
 }

@@ -143,6 +143,11 @@ async function installedFor(entry: ArtifactEntry, places: StorePlaces): Promise<
       { hint: `set runtime: ${found.manifest.runtime} on its entry of artifacts` },
     );
   }
+  // A folder of `svc.yaml` is held to no bytes.
+  if (entry.discovered === true && found.skill === undefined)
+    throw new Diagnostic('E-ART-006', `${found.location} was replaced while the session began`, {
+      hint: 'run the command again',
+    });
   const ofFolder = found.skill?.text;
   const skillText = entry.runtime === 'skill' ? (ofFolder ?? (await found.read(skillFile)).toString('utf8')) : null;
   return { ...found, entry, skillText };

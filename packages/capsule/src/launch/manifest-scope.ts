@@ -4,10 +4,10 @@ import type { ScopeObject } from '@svc/artifacts/grants/scope-object.ts';
 import { chosenTools, serverToolName } from '@svc/artifacts/manifest/chosen-tools.ts';
 import type { LoadedManifest } from '@svc/artifacts/manifest/loaded-manifest.ts';
 
-type ManifestScope = Pick<ScopeObject, 'tool_variables' | 'renamed_tools' | 'notified'>;
+type ManifestScope = Pick<ScopeObject, 'tool_variables' | 'renamed_tools' | 'discovered_skills' | 'notified'>;
 
 export function manifestScope(loaded: LoadedManifest): ManifestScope {
-  return { ...toolVariables(loaded), ...renamedTools(loaded), ...notified(loaded) };
+  return { ...toolVariables(loaded), ...renamedTools(loaded), ...discoveredSkills(loaded), ...notified(loaded) };
 }
 
 /** Their values may be secrets, and are not shown. */
@@ -24,6 +24,13 @@ function renamedTools({ manifest }: LoadedManifest): Pick<ScopeObject, 'renamed_
     [...chosenTools(entry).names].map(([tool, name]) => [serverToolName(entry.name, name), tool] as const),
   );
   return renamed.length === 0 ? {} : { renamed_tools: Object.fromEntries(renamed) };
+}
+
+function discoveredSkills({ manifest }: LoadedManifest): Pick<ScopeObject, 'discovered_skills'> {
+  const found = manifest.artifacts.flatMap(({ name, source = '', discovered }) =>
+    discovered === true ? [[name, source] as const] : [],
+  );
+  return found.length === 0 ? {} : { discovered_skills: Object.fromEntries(found) };
 }
 
 /** Its path may be a secret, and is not shown. */

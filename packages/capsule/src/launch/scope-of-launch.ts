@@ -9,8 +9,9 @@ import { loadEnvironment } from '@svc/artifacts/manifest/env-file.ts';
 import type { LoadedManifest } from '@svc/artifacts/manifest/loaded-manifest.ts';
 import type { ArtifactSource } from '@svc/artifacts/store/installed-artifact.ts';
 import type { StorePlaces } from '@svc/artifacts/store/store-places.ts';
+import { readLock } from '@svc/artifacts/store/lockfile.ts';
 import { admissionWarnings } from '@svc/artifacts/store/resolve.ts';
-import type { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
+import { type Diagnostic, diagnosticOf } from '@svc/kit/diagnostics/diagnostic.ts';
 import type { Redactor } from '@svc/kit/diagnostics/redactor.ts';
 import type { Secret } from '@svc/kit/diagnostics/secret.ts';
 import { type Environment, namesNetwork } from '@svc/kit/environment.ts';
@@ -103,7 +104,8 @@ export async function scopeOfLaunch(
   const keeper =
     asked.build === undefined ? null : { directory: facts.cacheDirectory, uid: facts.uid, build: asked.build };
   const text = asked.adhoc?.text ?? asked.manifestText;
-  const { loaded, missing } = await loadManifest(found.manifestFile, { env: ownEnv, keeper, text });
+  const { loaded: written, missing } = await loadManifest(found.manifestFile, { env: ownEnv, keeper, text });
+  const { loaded, ...skills } = await withSkills(written, found, places);
   const workspace = await workspaceConfig({ directory: found.root, env: ownEnv });
   const { grants, warnings } = lower(loaded);
   const request = placedRequest(asked, grants);
@@ -175,6 +177,7 @@ export async function scopeOfLaunch(
     captureCeiling: workspace.captureCeiling ?? 'content',
     refusals: [
       ...missing,
+      ...skills.refusals,
       ...unfit.refusals,
       ...(refusal === null ? [] : [refusal]),
       ...unheld.limits,
@@ -190,6 +193,7 @@ export async function scopeOfLaunch(
       admissionWarnings([source]),
       keptElsewhere(source),
       loaded.warnings,
+      skills.warnings,
       workspace.warnings,
       warnings,
       unavailableParts(loaded),
@@ -202,6 +206,23 @@ export async function scopeOfLaunch(
       request.adhoc?.warnings ?? [],
     ].flat(),
   };
+}
+
+/** Nothing is looked for without the key. A skill that `svc.lock` does not record is left out; without a lock, each is. */
+async function withSkills(
+  loaded: LoadedManifest,
+  { archive, holdsLock, lockDirectory, manifestDirectory: manifestDir }: CapsuleSource,
+  places: Omit<StorePlaces, 'manifestDir'>,
+): Promise<Pick<LaunchScope, 'loaded' | 'refusals' | 'warnings'>> {
+  if (loaded.manifest.skills === undefined) return { loaded, refusals: [], warnings: [] };
+  const { notInArchive, withDiscovered } = await import('@svc/artifacts/store/discovered-skills.ts');
+  if (archive !== undefined) return { loaded, refusals: [], warnings: [notInArchive(loaded.file)] };
+  let lock: ReturnType<typeof readLock> = null;
+  const refusal = diagnosticOf(() => {
+    if (holdsLock) lock = readLock(lockDirectory);
+  });
+  if (refusal !== null) return { loaded, refusals: [refusal], warnings: [] };
+  return { ...(await withDiscovered(loaded, { ...places, manifestDir }, lock ?? [])), refusals: [] };
 }
 
 interface FolderQuestion {

@@ -1,8 +1,5 @@
 /** Works out what a session of a project would begin with now, without starting anything or asking a host. */
 
-import { existsSync } from 'node:fs';
-import { join } from 'node:path';
-
 import { lower } from '@svc/artifacts/grants/effective-grants.ts';
 import { encodeScope, type ScopeObject } from '@svc/artifacts/grants/scope-object.ts';
 import { chosenTools, serverToolName } from '@svc/artifacts/manifest/chosen-tools.ts';
@@ -11,6 +8,8 @@ import { declaredArtifacts } from '@svc/artifacts/manifest/declared-artifacts.ts
 import type { KeyPath } from '@svc/artifacts/manifest/key-path.ts';
 import { loadCapsuleManifest } from '@svc/artifacts/manifest/load.ts';
 import type { LoadedManifest } from '@svc/artifacts/manifest/loaded-manifest.ts';
+import { withDiscovered } from '@svc/artifacts/store/discovered-skills.ts';
+import { readLock } from '@svc/artifacts/store/lockfile.ts';
 import type { StorePlaces } from '@svc/artifacts/store/store-places.ts';
 import { resolveArtifacts } from '@svc/artifacts/store/resolve.ts';
 import type { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
@@ -47,14 +46,19 @@ export interface TodaysProject extends ToolSources {
  * the provider and for variables that only serve to reach a model. Writes nothing: a missing `svc.lock` stays missing.
  */
 export async function readProject({ file, env, places }: ProjectRequest): Promise<TodaysProject> {
-  const loaded = loadCapsuleManifest({ file, env, purpose: 'replay', needs: decidesReplay });
+  const lock = readLock(places.manifestDir);
+  const { loaded, warnings: leftOut } = await withDiscovered(
+    loadCapsuleManifest({ file, env, purpose: 'replay', needs: decidesReplay }),
+    places,
+    lock ?? [],
+  );
   const workspace = loadWorkspaceConfig({ directory: loaded.directory, env });
   const { grants, warnings } = lower(loaded);
   const artifacts = await resolveArtifacts({
     ...places,
     entries: declaredArtifacts(loaded.manifest),
     manifestFile: file,
-    lock: existsSync(join(places.manifestDir, 'svc.lock')) ? 'hold' : 'ignore',
+    lock: lock === null ? 'ignore' : 'hold',
   });
   const declared = effectiveFloor({
     manifest: grants.containmentFloor ?? undefined,
@@ -83,7 +87,7 @@ export async function readProject({ file, env, places }: ProjectRequest): Promis
       { ...encodeScope(grants, host, unheld(grants.resources).limits), ...manifestScope(loaded) },
       redact,
     ) as ScopeObject,
-    warnings: [...loaded.warnings, ...workspace.warnings, ...warnings],
+    warnings: [...loaded.warnings, ...leftOut, ...workspace.warnings, ...warnings],
   };
 }
 

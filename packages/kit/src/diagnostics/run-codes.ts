@@ -199,7 +199,7 @@ export const runCodes = {
   'W-RUN-211': {
     title: 'a skill that was found is left out',
     explanation:
-      'svc "task" --skills takes the skills of .agents/skills and .claude/skills, of the folder and then of the home directory, under the names of their folders. One cannot be read as a skill, has the name of a command or of something else that the model can call, or is not the only one of its name: of two different ones neither is taken. A link may not lead out of the folder. The message says which, and why. The others are there.',
+      'svc "task" --skills takes the skills of .agents/skills and .claude/skills, of the folder and then of the home directory, under the names of their folders; skills.discover of a manifest takes those of the folders that it names. One cannot be read as a skill, has the name of a command or of something else that the model can call, or is not the only one of its name: of two different ones neither is taken. A link may not lead out of the folder. A capsule takes only what svc.lock records, which svc install does. The message says which, and why. The others are there.',
   },
   'W-RUN-220': {
     title: 'the file that a session should begin with is not shown to the model',

@@ -106,7 +106,7 @@ async function install(target: InstallTarget | null, run: InstallRun): Promise<r
   const { options, context, signal } = run;
   const choice = registryChoice(context, { flag: options.registry, signal });
   const view = new DownloadView(context, context.stderr.isTerminal);
-  const request = requestOf(target, { run, choice, view });
+  const request = await requestOf(target, { run, choice, view });
   const rows =
     target === null ? await installAll(request) : await installTarget(target, request, { run, choice, view });
   return rows.map(({ name, version, origin, platform, sha256 }) => {
@@ -120,14 +120,14 @@ interface InstallParts {
   readonly view: DownloadView;
 }
 
-function requestOf(target: InstallTarget | null, { run, choice, view }: InstallParts): InstallRequest {
+async function requestOf(target: InstallTarget | null, { run, choice, view }: InstallParts): Promise<InstallRequest> {
   const { options, context } = run;
   const isGlobal = options.global === true;
   // For the user's store a project is needed only where its manifest says what to install.
   const project: Project =
     isGlobal && target !== null
       ? { ...placesOf(context, options.manifest), entries: [], manifestFile: options.manifest }
-      : openProject(context, options.manifest);
+      : await openProject(context, options.manifest, target === null ? undefined : 'written');
   const compile = createCompileAhead(project);
   const onWarning = (warning: Diagnostic): void => void context.stderr.write(render([warning], context));
   const states = { allowsYanked: options.allowYanked === true, tellsDeprecated: true, onWarning };

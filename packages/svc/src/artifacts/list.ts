@@ -67,15 +67,15 @@ export function listCommand(context: CommandContext): Command {
       const rows =
         options.all === true
           ? await storedRows(placesOf(context, options.manifest), context)
-          : await manifestRows(projectOf(options, context), context);
+          : await manifestRows(await projectOf(options, context), context);
       write(rows, options, context);
     });
 }
 
 /** Where there is no manifest, the refusal says what can be listed without one. */
-function projectOf(options: ListOptions, context: CommandContext): Project {
+async function projectOf(options: ListOptions, context: CommandContext): Promise<Project> {
   try {
-    return openProject(context, options.manifest);
+    return await openProject(context, options.manifest);
   } catch (error) {
     if (!(error instanceof DiagnosticList) || existsSync(resolve(context.cwd, options.manifest))) throw error;
     const [missing, ...others] = error.diagnostics;

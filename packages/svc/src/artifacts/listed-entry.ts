@@ -4,14 +4,21 @@ import { didYouMean } from '@svc/kit/diagnostics/closest-name.ts';
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import { quoted } from '@svc/kit/diagnostics/printable.ts';
 import type { ArtifactEntry } from '@svc/artifacts/manifest/schema.ts';
+import { discoveredFolder } from '@svc/artifacts/store/discovered-skills.ts';
 import { type ArtifactRef, spell } from '@svc/artifacts/store/artifact-ref.ts';
 import type { OpenedProject } from './opened-project.ts';
 
 /** The entry of this name; `E-REG-001` where the manifest lists none. */
-export function listedEntry(name: string, { listed, options }: OpenedProject): ArtifactEntry {
+export function listedEntry(name: string, { listed, loaded, options }: OpenedProject): ArtifactEntry {
   const entry = listed.find((each) => each.name === name);
   if (entry !== undefined) return entry;
   const names = listed.map((each) => each.name);
+  const folder = discoveredFolder(loaded, name);
+  if (folder !== null) {
+    throw new Diagnostic('E-REG-001', `${name} has no entry in ${options.manifest}: skills.discover finds it`, {
+      hint: `change or remove ${quoted(folder)}; svc install then records what is there`,
+    });
+  }
   throw new Diagnostic('E-REG-001', `${options.manifest} lists no artifact ${quoted(name)}`, {
     hint: didYouMean(name, names) ?? `it lists ${names.join(', ') || 'none'}`,
   });

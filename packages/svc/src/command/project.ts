@@ -9,6 +9,7 @@ import { declaredArtifacts } from '@svc/artifacts/manifest/declared-artifacts.ts
 import type { ArtifactEntry } from '@svc/artifacts/manifest/schema.ts';
 import { loadEnvironment } from '@svc/artifacts/manifest/env-file.ts';
 import { decidesInstall } from '@svc/artifacts/store/build-archive.ts';
+import { withDiscovered } from '@svc/artifacts/store/discovered-skills.ts';
 import { loadCapsuleManifest } from '@svc/artifacts/manifest/load.ts';
 import type { AskingServer, StorePlaces } from '@svc/artifacts/store/store-places.ts';
 import { platformOf } from '@svc/artifacts/store/artifact-ref.ts';
@@ -35,20 +36,24 @@ export interface Project extends StorePlaces {
   readonly manifestFile: string;
 }
 
-/** Reads the manifest at a path for the commands that run nothing; its warnings go to stderr. It has no source beyond this machine. */
-export function openProject(context: CommandContext, manifestPath: string): Project {
+/**
+ * Reads the manifest at a path for the commands that run nothing; its warnings go to stderr. It has no source beyond this machine. Its entries are with those that `skills.discover`
+ * stands for, recorded or not, unless it is only `written`.
+ */
+export async function openProject(
+  context: CommandContext,
+  manifestPath: string,
+  written?: 'written',
+): Promise<Project> {
   const places = placesOf(context, manifestPath);
   const env = loadEnvironment({ directory: places.manifestDir, process: context.env, useFile: true });
-  const loaded = loadCapsuleManifest({
-    file: resolve(context.cwd, manifestPath),
-    env,
-    purpose: 'inspect',
-    needs: decidesInstall,
-  });
-  const { manifest, warnings } = loaded;
-  if (warnings.length > 0) context.stderr.write(render(warnings, context));
+  const file = resolve(context.cwd, manifestPath);
+  const loaded = loadCapsuleManifest({ file, env, purpose: 'inspect', needs: decidesInstall });
   const { networkAllow } = lower(loaded).grants;
-  return { ...places, networkAllow, entries: declaredArtifacts(manifest), manifestFile: manifestPath };
+  const found = written === undefined ? await withDiscovered(loaded, places) : { loaded, warnings: [] };
+  const warnings = [...loaded.warnings, ...found.warnings];
+  if (warnings.length > 0) context.stderr.write(render(warnings, context));
+  return { ...places, networkAllow, entries: declaredArtifacts(found.loaded.manifest), manifestFile: manifestPath };
 }
 
 /** What a manifest lists, for a command that goes on without one; empty where it is absent or cannot be understood. */

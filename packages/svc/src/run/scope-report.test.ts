@@ -127,6 +127,13 @@ Effective grants
     );
   });
 
+  it('names the skills that were found, with their folders', () => {
+    const found = { pdf: './.agents/skills/pdf', tone: './.claude/skills/Tone' };
+    expect(documented({ ...muchGranted, discovered_skills: found })).toMatch(
+      /^ {2}skills found: +pdf of \.\/\.agents\/skills\/pdf\n +tone of \.\/\.claude\/skills\/Tone\n/m,
+    );
+  });
+
   it('names the paths of the host, where there are any', () => {
     expect(documented({ ...muchGranted, host_read: ['/opt/sdk', '/srv/data'] })).toMatch(
       /^ {2}env allow: +LANG, TZ\n {2}host read: +\/opt\/sdk, \/srv\/data\n/m,

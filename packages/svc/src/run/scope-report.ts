@@ -65,6 +65,7 @@ function grantFields(scope: ScopeObject): readonly Field[] {
     ...commandReads(scope),
     ...toolVariables(scope),
     ...renamedTools(scope),
+    ...discoveredSkills(scope),
     ...projectFolder(scope),
     ...projectText(scope),
     ...lists(scope, (key) => key === 'network_allow'),
@@ -149,6 +150,12 @@ function toolVariables({ tool_variables: set = {} }: ScopeObject): readonly Fiel
 function renamedTools({ renamed_tools: renamed = {} }: ScopeObject): readonly Field[] {
   const lines = Object.entries(renamed).map(([name, tool]) => `${name}: ${tool} of its server`);
   return lines.length === 0 ? [] : [['tools renamed', lines]];
+}
+
+/** Fields where `skills.discover` finds some. */
+function discoveredSkills({ discovered_skills: found = {} }: ScopeObject): readonly Field[] {
+  const lines = Object.entries(found).map(([name, folder]) => `${name} of ${folder}`);
+  return lines.length === 0 ? [] : [['skills found', lines]];
 }
 
 /** Fields for a task without a manifest, and for a workdir that was named. */

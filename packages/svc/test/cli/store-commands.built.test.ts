@@ -15,6 +15,7 @@ import { terminalOf } from '@svc/terminal/screen/terminal-kind.ts';
 import type { CommandContext } from '@svc/terminal/screen/command-context.ts';
 import { installCommand } from '../../src/artifacts/install.ts';
 import { listCommand } from '../../src/artifacts/list.ts';
+import { removeCommand } from '../../src/artifacts/remove.ts';
 import { readLock } from '@svc/artifacts/store/lockfile.ts';
 import { storeRoot } from '@svc/artifacts/store/store-layout.ts';
 import { putArchive } from '@svc/artifacts/store/store-put.ts';
@@ -111,6 +112,37 @@ describe('svc install', () => {
       { name: 'echo', version: '1.0.0', origin: 'source', platform: null },
       { name: 'style', version: '1.0.0', origin: 'project', platform: null },
     ]);
+  });
+
+  it('shows and records the skills that skills.discover finds, which no other command takes for entries', async () => {
+    await writeFiles(project, {
+      'svc.yaml': `${capsule(listed)}skills: { discover: [.agents/skills] }\n`,
+      '.agents/skills/pdf/SKILL.md': '---\ndescription: d\nallowed-tools: Read\n---\nFill.\n',
+      '.agents/skills/style/SKILL.md': '---\ndescription: d\n---\nBe wordy.\n',
+    });
+    const leftOut = /^warning\[W-RUN-211\]: the skill in "\S+\/style" is left out: style is the name of something else/;
+    const one = await run(installCommand, ['style@1.0.0']);
+    expect(one.stderr).toBe('');
+    expect(readLock(project)).toMatchObject([{ name: 'style' }]);
+    const { stderr } = await run(installCommand, []);
+    expect(stderr).toMatch(leftOut);
+    expect(stderr).toContain('the skill pdf@0.0.0 asks for\n  + Read\n');
+    expect(readLock(project)).toMatchObject([
+      { name: 'pdf', version: '0.0.0' },
+      { name: 'style', version: '1.0.0' },
+    ]);
+    const shown = await run(listCommand, ['--json']);
+    expect(jsonLines(shown.stdout)).toMatchObject([
+      { name: 'echo' },
+      { name: 'style', origin: 'project' },
+      { name: 'pdf', kind: 'skill', origin: 'source', location: join(project, '.agents/skills/pdf') },
+    ]);
+    await expect(run(removeCommand, ['pdf'])).rejects.toMatchObject({
+      code: 'E-REG-001',
+      message: 'pdf has no entry in ./svc.yaml: skills.discover finds it',
+    });
+    await writeFiles(project, { '.agents/skills/pdf/more': 'More.' });
+    expect(await codesOf(run(installCommand, ['--frozen']))).toEqual(['E-REG-005']);
   });
 
   it('prints each artifact on a terminal', async () => {

@@ -52,7 +52,7 @@ export function verifyCommand(context: CommandContext): Command {
 async function verify(options: VerifyOptions, context: CommandContext): Promise<readonly VerifiedArchive[]> {
   const places = placesOf(context, options.manifest);
   if (options.all === true) return await verifyStores(places);
-  const project = openProject(context, options.manifest);
+  const project = await openProject(context, options.manifest);
   return await verifyLocked(readLock(places.manifestDir) ?? [], project);
 }
 

@@ -5,7 +5,12 @@ import { arch, platform } from 'node:process';
 
 import { runtimeTools } from '@svc/artifacts/manifest/names.ts';
 import { platformOf } from '@svc/artifacts/store/artifact-ref.ts';
-import { discoverSkills, skillsOn, usualSkillFolders } from '@svc/artifacts/store/discovered-skills.ts';
+import {
+  type DiscoveredSkills,
+  discoverSkills,
+  skillsOn,
+  usualSkillFolders,
+} from '@svc/artifacts/store/discovered-skills.ts';
 import { editor } from './capsule-text.ts';
 
 interface SkillSearch {
@@ -20,7 +25,7 @@ export async function skillsOfTask(
   isAsked: boolean,
   { folder, home, packageRoot }: SkillSearch,
   names: readonly string[],
-): Promise<Awaited<ReturnType<typeof discoverSkills>> & { readonly untaken: number }> {
+): Promise<Pick<DiscoveredSkills, 'skills' | 'warnings'> & { readonly untaken: number }> {
   const shelves = [
     ...usualSkillFolders.map((each) => ({ directory: join(folder, each), within: folder })),
     ...usualSkillFolders.map((each) => ({ directory: join(home, each), within: null })),
