@@ -92,6 +92,7 @@ export function searchPathOutside(heldPath: string, places: readonly string[]): 
   return kept.length === 0 ? systemPath : kept.join(delimiter);
 }
 
+const thisMachine = /^(?:localhost$|127\.|\[?::1)/;
 const proxyNames = ['HTTP_PROXY', 'HTTPS_PROXY', 'ALL_PROXY'];
 
 /**
@@ -105,8 +106,12 @@ export function networkVariables(
   if (!reachesHosts(grants)) return {};
   if (enforcement !== 'sealed') return { RES_OPTIONS: 'use-vc' };
   const proxy = `http://127.0.0.1:${egressPortOf({ bound })}`;
-  const names = proxyNames.flatMap((name) => [name, name.toLowerCase()]);
-  return { ...Object.fromEntries(names.map((name) => [name, proxy])), ...bound?.variables };
+  const named = (names: readonly string[], value: string): object =>
+    Object.fromEntries(names.flatMap((name) => [name, name.toLowerCase()]).map((name) => [name, value]));
+  // A command reaches a server that it starts itself in its own network, and nobody is asked about that.
+  const isOwn = grants.asksHosts === true && !grants.networkAllow.some(({ host }) => thisMachine.test(host));
+  const exempt = isOwn ? named(['NO_PROXY'], 'localhost,127.0.0.1,::1') : {};
+  return { ...named(proxyNames, proxy), ...exempt, ...bound?.variables };
 }
 
 /** Whether a process has a way to hosts: to those of its grants, or to those that it asks for. */
