@@ -180,6 +180,8 @@ describe.skipIf(chromiumPath === null)('the page of a session (skipped without C
         .toEqual([width, 0]);
       const { width: taken = 0 } = (await page.locator('.chosen-task').boundingBox()) ?? {};
       expect([width, taken >= 80]).toEqual([width, true]);
+      const { height = 0 } = (await row.boundingBox()) ?? {};
+      expect([width, height < 50 || width < 1200]).toEqual([width, true]);
     }
   });
 
