@@ -108,6 +108,14 @@ describe('a conversation that is compacted', () => {
     expect(textsOf(without.restored([user('So far.')]))).toEqual([`So far.\n\n${one}\n\n${two}`]);
   });
 
+  it('gets a line that stands nowhere yet, in a text of 100,000 such lines too', () => {
+    const taken = Array.from({ length: 100_000 }, (_, index) => `kept word for word: ${index + 1}.1`).join('\n');
+    const messages = [user(`Go.\n\n${'o'.repeat(200)}`), calling('a'), result('a', taken)];
+    const without = withoutTexts(messages, kept('o'.repeat(200)), 1000);
+    expect(textsOf(without.messages)[0]).toBe('Go.\n\n[text 1, kept word for word: 100001.1]');
+    expect(without.restored(without.messages)).toEqual(messages);
+  });
+
   it('takes no text from within another one, from the words of the model, or that is not there', () => {
     const said: Message = { role: 'assistant', content: [{ type: 'text', text: 'Use it.' }] };
     const messages = [user('Please Use it. now'), said, calling('a'), result('a', '<fence>\nUse it.\n</fence>')];

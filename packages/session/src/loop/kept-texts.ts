@@ -33,7 +33,7 @@ export function withoutTexts(
   let tokens = 0;
   const mark = unusedMark(messages);
   for (const [index, { what, text }] of keptOf(messages, texts, maxTokens).entries()) {
-    const line = `[${what}, ${mark}.${index + 1}]`;
+    const line = `[${what}, ${mark}${index + 1}]`;
     shortened = shortened.map((message) => replaced(message, text, line, 'everywhere') ?? message);
     lines.push({ line, text });
     tokens += Math.max(0, estimateTokens(text) - estimateTokens(line));
@@ -68,13 +68,14 @@ function keptOf(messages: readonly Message[], texts: readonly KeptText[], maxTok
   return kept;
 }
 
-/** The end of the lines, which the conversation does not have yet, whatever was written into it. */
+/** The end of the lines, which the conversation does not have yet, whatever was written into it. It looks at each character once. */
 function unusedMark(messages: readonly Message[]): string {
-  const all = JSON.stringify(messages);
-  for (let number = 1; ; number += 1) {
-    const mark = `kept word for word: ${number}`;
-    if (!all.includes(mark)) return mark;
-  }
+  const used = new Set(
+    Array.from(JSON.stringify(messages).matchAll(/kept word for word: (\d{1,9})\./g), ([, each]) => each),
+  );
+  let number = 1;
+  while (used.has(String(number))) number += 1;
+  return `kept word for word: ${number}.`;
 }
 
 function atLine(messages: readonly Message[], line: string, text: string): readonly Message[] | null {
