@@ -93,6 +93,15 @@ describe('a signature', () => {
       }),
     );
   });
+
+  it('takes blanks and tabs alone out of the ends of a value, whatever its last byte is', () => {
+    const of = (value: string): string => signed('PUT', '/', { headers: [host, ['x-amz-meta-a', value]] });
+    const utf8 = Buffer.from('voil\u{e0}').toString('latin1');
+    expect(utf8.endsWith('\u{a0}')).toBe(true);
+    expect(of(utf8)).not.toBe(of(utf8.slice(0, -1)));
+    expect(of(` \t${utf8}\t `)).toBe(of(utf8));
+    expect(of('one \t two')).toBe(of('one two'));
+  });
 });
 
 describe('a signed path', () => {

@@ -136,7 +136,9 @@ function canonicalHeaders(headers: readonly HeaderLine[]): readonly HeaderLine[]
   const values = new Map<string, string[]>();
   for (const [written, value] of headers) {
     const name = written.toLowerCase();
-    if (signed.test(name)) values.set(name, [...(values.get(name) ?? []), value.trim().replaceAll(/ +/g, ' ')]);
+    // Only these count as blanks: the last byte of an encoded `à` is a space that does not break, to a text of one byte a character.
+    const plain = value.replaceAll(/[ \t]+/g, ' ').replaceAll(/^ | $/g, '');
+    if (signed.test(name)) values.set(name, [...(values.get(name) ?? []), plain]);
   }
   return [...values]
     .map(([name, each]) => [name, each.join(',')] as const)

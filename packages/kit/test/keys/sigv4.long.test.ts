@@ -61,7 +61,10 @@ function sample(): Sample {
   return {
     method: pick(['GET', 'PUT', 'POST', 'DELETE', 'HEAD']),
     target: `/${path}${query === '' ? '' : `?${query}`}`,
-    headers: [...(randomInt(2) ? [[name, ` a  b${randomInt(9)} `] as const] : []), ['content-type', 'text/plain']],
+    headers: [
+      ...(randomInt(2) ? [[name, pick([` a  b${randomInt(9)} `, 'a \t b', 'voil\u{e0}'])] as const] : []),
+      ['content-type', 'text/plain'],
+    ],
     body: text(20),
     service,
     region: pick(['us-east-1', 'eu-west-1']),
@@ -72,7 +75,8 @@ function sample(): Sample {
 function ours({ method, target, headers, body, service, region, token }: Sample): string {
   const payload = sha256Hex(body);
   const sessionToken = token === null ? null : new Secret(token);
-  const sent = { method, target, headers: [['host', 'service.test'] as const, ...headers] };
+  const bytes = headers.map(([name, value]) => [name, Buffer.from(value).toString('latin1')] as const);
+  const sent = { method, target, headers: [['host', 'service.test'] as const, ...bytes] };
   const lines = signatureOf({ ...key, secret: new Secret(key.secret), sessionToken, region, service }, sent, {
     payload,
     nowMs,
