@@ -24,6 +24,7 @@ export function renewedKeys(
       proxyFor: network.proxyFor,
       now: () => systemClock.now(),
       onSecret: redactor.register.bind(redactor),
+      onEnded: redactor.forget.bind(redactor),
       onReplaced,
     };
     return [[name, new RefreshedKey(settings)] as const];

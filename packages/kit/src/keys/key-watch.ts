@@ -16,7 +16,7 @@ export class KeyWatch {
 
   /** Each key has at least eight characters, one byte each. */
   constructor(...keys: readonly string[]) {
-    const searched = keys.flatMap(spellingsOf);
+    const searched = [...new Set(keys)].flatMap(spellingsOf);
     this.#views = [asItIs, withoutPercent, withoutEscapes].map((decode) => new View(decode, searched));
   }
 

@@ -31,6 +31,7 @@ async function started(change: Partial<RefreshedKeySettings> = {}): Promise<Star
     proxyFor: null,
     now: () => clock.nowMs,
     onSecret: (secret) => known.push(secret.reveal()),
+    onEnded: (secret) => known.splice(known.indexOf(secret.reveal()), 1),
     onReplaced: (warning) => warned.push(warning),
     ...change,
   });
@@ -81,8 +82,30 @@ describe('a key that is renewed', () => {
     expect(key.secrets()).toEqual(expect.arrayContaining(known));
   });
 
-  it('shows the server its client, with the secret of that', async () => {
-    const { issuer, key } = await started({ clientSecret: new Secret('canary-client-secret') });
+  it('has answers searched for a refresh token that replaced its own long ago, and forgets tokens that ended', async () => {
+    const { issuer, key, clock, known } = await started();
+    const next = 'refresh-of-the-session';
+    let count = 0;
+    issuer.rules.instead = (_, response) => {
+      count += 1;
+      const more = count === 1 ? { refresh_token: next } : {};
+      const given = { access_token: `access-token-${count}`, token_type: 'Bearer', expires_in: 60, ...more };
+      response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(given));
+      return true;
+    };
+    for (let times = 0; times < 100; times += 1) {
+      clock.nowMs += 3_600_000;
+      await tokenOf(key);
+    }
+    expect(count).toBe(100);
+    expect(key.secrets()).toContain(next);
+    expect(key.secrets()).toHaveLength(6);
+    expect(known).toHaveLength(50);
+    expect(known).toEqual(expect.arrayContaining(['access-token-100', next]));
+  });
+
+  it('shows the server its client, with the secret of that as a form encodes it', async () => {
+    const { issuer, key } = await started({ clientSecret: new Secret('canary client+secret%') });
     let shown = '';
     issuer.rules.instead = ({ headers }) => {
       shown = headers.authorization ?? '';
@@ -90,8 +113,8 @@ describe('a key that is renewed', () => {
     };
     await tokenOf(key);
     const asked = Buffer.from(shown.replace('Basic ', ''), 'base64').toString();
-    expect(asked).toBe('client:canary-client-secret');
-    expect(key.secrets()).toContain('canary-client-secret');
+    expect(asked).toBe('client:canary+client%2Bsecret%25');
+    expect(key.secrets()).toContain('canary client+secret%');
   });
 
   it('names a refusal without its secrets, and asks no more', async () => {

@@ -2,13 +2,14 @@
 
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import { printable, shortened } from '@svc/kit/diagnostics/printable.ts';
-import { Secret } from '@svc/kit/diagnostics/secret.ts';
+import type { Secret } from '@svc/kit/diagnostics/secret.ts';
 import type { AccessToken, AccessTokens } from '@svc/kit/keys/bound-host.ts';
 import type { ProxyFor } from '@svc/kit/net/proxy.ts';
 import { loginFetch } from './login-fetch.ts';
-import { keptTokens } from './token-answer.ts';
+import { type HeardSecrets, ToldSecrets } from './told-secrets.ts';
+import { clientShown, keptTokens } from './token-answer.ts';
 
-export interface RefreshedKeySettings {
+export interface RefreshedKeySettings extends HeardSecrets {
   /** The name of the credential. */
   readonly credential: string;
   readonly endpoint: URL;
@@ -19,8 +20,6 @@ export interface RefreshedKeySettings {
   readonly proxyFor: ProxyFor | null;
   /** The time of the machine, in ms. */
   readonly now: () => number;
-  /** Called with each token before it is used, so that no record holds it. */
-  readonly onSecret: (secret: Secret) => void;
   /** Called once if the server gives another refresh token, in place of the one of the manifest. */
   readonly onReplaced: (warning: Diagnostic) => void;
 }
@@ -46,12 +45,14 @@ export class RefreshedKey implements AccessTokens {
   #held: Held | null = null;
   #asking: Promise<AccessToken> | null = null;
   #isReplaced = false;
-  /** The tokens of now and of before: an answer may still have one of them. */
-  #secrets: readonly string[] = [];
+  /** The tokens of now, then those of before: an answer may still have one of them. */
+  #given: readonly string[] = [];
+  readonly #told: ToldSecrets;
 
   constructor(settings: RefreshedKeySettings) {
     this.#settings = settings;
     this.#refreshToken = settings.refreshToken.reveal();
+    this.#told = new ToldSecrets(settings);
   }
 
   async current(): Promise<AccessToken> {
@@ -64,7 +65,7 @@ export class RefreshedKey implements AccessTokens {
 
   secrets(): readonly string[] {
     const { clientSecret } = this.#settings;
-    return clientSecret === null ? this.#secrets : [...this.#secrets, clientSecret.reveal()];
+    return clientSecret === null ? this.#given : [...this.#given, clientSecret.reveal()];
   }
 
   async #ask(): Promise<AccessToken> {
@@ -89,21 +90,23 @@ export class RefreshedKey implements AccessTokens {
 
   async #renew(): Promise<AccessToken> {
     const { credential, endpoint, clientId, clientSecret, proxyFor, now } = this.#settings;
-    const { refreshAuthorization } = await import('@modelcontextprotocol/client');
+    const sdk = await import('@modelcontextprotocol/client');
+    const clientInformation = {
+      client_id: clientId,
+      ...(clientSecret === null ? {} : { client_secret: clientSecret.reveal() }),
+    };
     const where = `capabilities.credentials.${credential}.token_endpoint`;
     const refusal = (place: string, why: string): Diagnostic =>
       new Diagnostic('E-RUN-240', `${where} leads to ${place}, ${why}`);
-    const given = await refreshAuthorization(endpoint.origin, {
+    const given = await sdk.refreshAuthorization(endpoint.origin, {
       metadata: {
         issuer: endpoint.origin,
         authorization_endpoint: endpoint.href,
         token_endpoint: endpoint.href,
         response_types_supported: ['code'],
       },
-      clientInformation: {
-        client_id: clientId,
-        ...(clientSecret === null ? {} : { client_secret: clientSecret.reveal() }),
-      },
+      clientInformation,
+      addClientAuthentication: clientShown(sdk, clientInformation),
       refreshToken: this.#refreshToken,
       fetchFn: loginFetch({ ledBy: { label: where, url: endpoint, address: null, refusal }, proxyFor }),
     });
@@ -121,13 +124,12 @@ export class RefreshedKey implements AccessTokens {
   }
 
   #tell(token: string, next: string | null): void {
-    const { credential, onSecret, onReplaced } = this.#settings;
-    const isNew = next !== null && next !== this.#refreshToken;
-    const now = [token, ...(isNew ? [next] : [])];
-    for (const each of now) onSecret(new Secret(each));
-    this.#secrets = [...now, ...this.#secrets].slice(0, mostSearched);
-    if (!isNew) return;
-    this.#refreshToken = next;
+    const { credential, onReplaced } = this.#settings;
+    const refreshToken = next ?? this.#refreshToken;
+    this.#told.tell([token, refreshToken]);
+    this.#given = [...new Set([token, refreshToken, ...this.#given])].slice(0, mostSearched);
+    if (refreshToken === this.#refreshToken) return;
+    this.#refreshToken = refreshToken;
     if (this.#isReplaced) return;
     this.#isReplaced = true;
     const message = `${this.#settings.endpoint.host} gave another refresh token for the credential ${credential}, which is gone with this session`;
@@ -140,12 +142,8 @@ export class RefreshedKey implements AccessTokens {
 
   #shown(text: string): string {
     const secrets = [...this.secrets(), this.#refreshToken];
-    return printable(
-      shortened(
-        secrets.reduce((left, secret) => left.replaceAll(secret, '[secret]'), text),
-        maxShown,
-      ),
-    );
+    const without = secrets.reduce((left, secret) => left.replaceAll(secret, '[secret]'), text);
+    return printable(shortened(without, maxShown));
   }
 }
 
