@@ -137,11 +137,12 @@ function toolNames(draft: Draft): readonly string[] {
   return names;
 }
 
-/** The names of a list of tools under which the model knows them. */
+/** The names of a list of tools under which the model knows them. What a `*` chooses has to be named beside it: rules compare whole names. */
 function shownTools(items: readonly unknown[]): readonly string[] {
   const given = items.flatMap((item) => (isJsonObject(item) ? Object.entries(item) : []));
   const renamed = new Set(given.map(([tool]) => tool));
-  return [...textsOf(items).filter((item) => !renamed.has(item)), ...textsOf(given.map(([, name]) => name))];
+  const named = textsOf(items).filter((item) => !renamed.has(item) && !item.includes('*'));
+  return [...named, ...textsOf(given.map(([, name]) => name))];
 }
 
 /** The names of the artifacts that are tools, which may be components. */

@@ -52,6 +52,14 @@ describe('approvals of a manifest', () => {
     ]);
   });
 
+  it('have no pattern in the place of a name, which no call would have', () => {
+    const chosen = capsule.replace('[list, drop]', '["l*", drop]');
+    expect(problems(rule('deny: { tool: db__drop }'), chosen)).toEqual([]);
+    expect(problems(rule('deny: { tool: "db__l*" }'), chosen)).toEqual([
+      expect.stringContaining('names "db__l*", which is not among the tools of the capsule') as string,
+    ]);
+  });
+
   it('take rules about commands, tools, their arguments and capsules', () => {
     const rules = `approvals:
   default: ask
