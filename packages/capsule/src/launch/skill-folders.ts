@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import type { EffectiveGrants } from '@svc/artifacts/grants/effective-grants.ts';
 import type { InstalledArtifact, SkillFolder } from '@svc/artifacts/store/installed-artifact.ts';
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
+import { firstNames } from '@svc/kit/diagnostics/printable.ts';
 import { unlessRefused } from '@svc/kit/files/unless-refused.ts';
 import { realPath } from '@svc/record/sessions/session-directories.ts';
 
@@ -21,7 +22,7 @@ export function folderSkills(artifacts: readonly InstalledArtifact[]): readonly 
 }
 
 /**
- * `W-RUN-210` for each part of a skill that does nothing here: scripts that no command runs, and a skill that nobody can call. Throws `E-RUN-210` for a named workdir in which something else has the name of the skills.
+ * `W-RUN-210` for what does nothing here: scripts that no command runs, in one warning, and each skill that nobody can call. Throws `E-RUN-210` for a named workdir in which something else has the name of the skills.
  */
 export function checkSkills(
   artifacts: readonly InstalledArtifact[],
@@ -31,23 +32,25 @@ export function checkSkills(
   const skills = folderSkills(artifacts);
   if (skills.length === 0) return [];
   if (workdir !== null) refuseTaken(realPath(workdir), grants.filesystemScope ?? '.');
-  return skills.flatMap(({ manifest: { name }, skill }) => {
-    const wanted = [...new Set(Object.values(skill.scripts))].sort();
-    const lacking = wanted.filter((each) => !grants.shellAllow.includes(each));
-    const warnings = lacking.length === 0 ? [] : [notRun(name, lacking)];
-    if (skill.callers === 'nobody') warnings.push(ofNobody(name));
-    return warnings;
+  const lacking = skills.flatMap(({ manifest: { name }, skill }) => {
+    const commands = Object.values(skill.scripts).filter((each) => !grants.shellAllow.includes(each));
+    return commands.length === 0 ? [] : [{ name, commands }];
   });
+  const ofNobody = skills.filter(({ skill }) => skill.callers === 'nobody').map(({ manifest: { name } }) => name);
+  return [...(lacking.length === 0 ? [] : [notRun(lacking)]), ...ofNobody.map(calledByNobody)];
 }
 
-function notRun(name: string, lacking: readonly string[]): Diagnostic {
-  const message = `the skill ${name} has scripts for ${lacking.join(', ')}, which capabilities.shell.allow does not list: they cannot be run`;
-  return new Diagnostic('W-RUN-210', message, {
-    hint: `add ${lacking.join(', ')} to capabilities.shell.allow to run them`,
-  });
+const mostNamed = 20;
+
+function notRun(skills: readonly { readonly name: string; readonly commands: readonly string[] }[]): Diagnostic {
+  const names = skills.map(({ name }) => name);
+  const commands = firstNames([...new Set(skills.flatMap((each) => each.commands))].sort(), mostNamed);
+  const [who, have] = names.length === 1 ? ['skill', 'has'] : ['skills', 'have'];
+  const message = `the ${who} ${firstNames(names, mostNamed)} ${have} scripts for ${commands}, which capabilities.shell.allow does not list: they cannot be run`;
+  return new Diagnostic('W-RUN-210', message, { hint: `add ${commands} to capabilities.shell.allow to run them` });
 }
 
-function ofNobody(name: string): Diagnostic {
+function calledByNobody(name: string): Diagnostic {
   const message = `the skill ${name} says disable-model-invocation and user-invocable: false, so that nobody can call it`;
   return new Diagnostic('W-RUN-210', message, {
     hint: 'take one of the two lines out of its SKILL.md, or remove the skill',

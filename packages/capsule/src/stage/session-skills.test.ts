@@ -18,6 +18,7 @@ import { resolveArtifacts } from '@svc/artifacts/store/resolve.ts';
 import { type Diagnostic, diagnosticOf } from '@svc/kit/diagnostics/diagnostic.ts';
 import { checkSkills, folderSkills } from '../launch/skill-folders.ts';
 import { SessionSkills } from './session-skills.ts';
+import { limitSkills } from './skill-lists.ts';
 
 let root: string;
 let workdir: string;
@@ -50,19 +51,46 @@ async function checked(): Promise<Diagnostic | null> {
   return diagnosticOf(() => void checkSkills(artifacts, { shellAllow: [], filesystemScope: null }, workdir));
 }
 
-async function resolved(): Promise<readonly InstalledArtifact[]> {
+async function resolved(...others: readonly string[]): Promise<readonly InstalledArtifact[]> {
   return await resolveArtifacts({
     manifestDir: root,
     userHome: join(root, 'home'),
     packageRoot: root,
     platform: 'linux-x86_64',
     sources: () => [],
-    entries: [{ name: 'forms', version: '1.0.0', runtime: 'skill', source: './skills/forms' }],
+    entries: ['forms', ...others].map((name) => {
+      return { name, version: '1.0.0', runtime: 'skill', source: `./skills/${name}` };
+    }),
     lock: 'ignore',
   });
 }
 
+/** Makes a folder of a skill with this head and an empty script. */
+function skill(name: string, head: string, script: string): void {
+  mkdirSync(join(root, `skills/${name}/scripts`), { recursive: true });
+  writeFileSync(join(root, `skills/${name}/SKILL.md`), `---\ndescription: d\n${head}---\nDo it.\n`);
+  writeFileSync(join(root, `skills/${name}/scripts/${script}`), '');
+}
+
 describe('the skills of a session', () => {
+  it('appear in one line each where scripts lack commands, and where lists name what is not there', async () => {
+    skill('forms', 'allowed-tools: WebSearch\n', 'fill.py');
+    skill('pdf', 'allowed-tools: WebFetch Bash(sh:*)\n', 'a.sh');
+    skill('tone', 'allowed-tools: WebFetch\n', 'b.py');
+    skill('slides', 'allowed-tools: Bash(sh:*) Browser\n', 'c.js');
+    const artifacts = await resolved('pdf', 'tone', 'slides');
+    const started = checkSkills(artifacts, { shellAllow: ['sh', 'bash'], filesystemScope: null }, workdir);
+    expect(started.map(({ message }) => message)).toEqual([
+      'the skills forms, tone, slides have scripts for node, python3, which capabilities.shell.allow does not list: they cannot be run',
+    ]);
+    const tools = artifacts.map(({ manifest: { name } }) => ({ name, kind: 'skill' }));
+    const { warnings } = limitSkills([...tools, { name: 'sh', kind: 'shell' }], folderSkills(artifacts), () => '');
+    expect(warnings.map(({ message }) => message)).toEqual([
+      'allowed-tools of the skills forms, tone names nothing that this capsule has, so that no model is offered it',
+      'allowed-tools of the skills pdf, slides has words that stand for nothing here: WebFetch, Browser',
+    ]);
+  });
+
   it('copy each folder once, for all to read and nobody to write', async () => {
     const skills = await opened('sealed');
     expect(await skills.unfilled()).toBeNull();

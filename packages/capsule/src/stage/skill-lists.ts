@@ -3,7 +3,7 @@
 import { skillWords } from '@svc/artifacts/manifest/chosen-tools.ts';
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import { firstNames } from '@svc/kit/diagnostics/printable.ts';
-import { allowedTools, type Permit, shownPermits } from '@svc/session/tools/skills/allowed-tools.ts';
+import { type AllowedTools, allowedTools, type Permit, shownPermits } from '@svc/session/tools/skills/allowed-tools.ts';
 import type { Tool } from '@svc/session/tools/tool.ts';
 import type { FolderArtifact } from '../launch/skill-folders.ts';
 
@@ -21,7 +21,7 @@ export interface LimitedSkills<Named extends Listed> {
   readonly tools: readonly Named[];
   /** What answers while a skill is in use, in words, by its name. */
   readonly limits: ReadonlyMap<string, string>;
-  /** `W-RUN-210` for each list with words that stand for nothing here. */
+  /** `W-RUN-210` for the lists with words that stand for nothing here. */
   readonly warnings: readonly Diagnostic[];
 }
 
@@ -35,7 +35,7 @@ export function limitSkills<Named extends Listed>(
   rootOf: (name: string) => string,
 ): LimitedSkills<Named> {
   const limits = new Map<string, string>();
-  const warnings: Diagnostic[] = [];
+  const partly: Partly[] = [];
   const limited = new Map<string, readonly Permit[]>();
   for (const { manifest, entry, skill } of skills) {
     const { name } = manifest;
@@ -43,11 +43,12 @@ export function limitSkills<Named extends Listed>(
     if (words === null || tools.every((tool) => tool.name !== name)) continue;
     const { permits, unknown } = allowedTools(words, tools, { root: rootOf(name), scripts: skill.scripts });
     if (unknown.length > 0 && entry.tools !== undefined) throw unknownWord(name, unknown);
-    if (unknown.length > 0 || permits.length === 0) warnings.push(partlyAllowed(name, permits, unknown));
+    if (unknown.length > 0 || permits.length === 0) partly.push({ name, permits, unknown });
     limited.set(name, permits);
     limits.set(name, shownPermits(permits));
   }
   const callable = tools.filter(({ name, callers }) => callers !== 'model' || limited.get(name)?.length !== 0);
+  const warnings = partlyAllowed(partly);
   return { tools: callable.map((tool) => withPermits(tool, limited.get(tool.name))), limits, warnings };
 }
 
@@ -62,20 +63,36 @@ function withPermits<Named extends Listed>(tool: Named, permits: readonly Permit
   return permits.length === 0 ? { ...tool, permits, callers: 'people' } : { ...tool, permits };
 }
 
-const mostNamed = 10;
+const mostNamed = 20;
 
-function partlyAllowed(name: string, permits: readonly Permit[], unknown: readonly string[]): Diagnostic {
-  const words = firstNames(unknown, mostNamed);
-  const [message, hint] =
-    permits.length === 0
-      ? [
-          `allowed-tools of the skill ${name} names nothing that this capsule has, so that no model is offered it`,
-          'grant what it names',
-        ]
-      : [`allowed-tools of the skill ${name} has words that stand for nothing here: ${words}`, 'grant what they name'];
-  return new Diagnostic('W-RUN-210', message, {
-    hint: `${hint}, or set tools on its entry: a list in place of its own, or capsule, which narrows nothing`,
-  });
+interface Partly extends AllowedTools {
+  readonly name: string;
+}
+
+/** A line for all skills of one kind: a capsule may have dozens. */
+function partlyAllowed(skills: readonly Partly[]): readonly Diagnostic[] {
+  const none = skills.filter(({ permits }) => permits.length === 0);
+  const some = skills.filter(({ permits }) => permits.length > 0);
+  return [
+    ...ofLists(
+      none,
+      () => 'names nothing that this capsule has, so that no model is offered it',
+      'grant what it names',
+    ),
+    ...ofLists(some, (words) => `has words that stand for nothing here: ${words}`, 'grant what they name'),
+  ];
+}
+
+function ofLists(skills: readonly Partly[], clause: (words: string) => string, hint: string): readonly Diagnostic[] {
+  if (skills.length === 0) return [];
+  const names = firstNames(
+    skills.map(({ name }) => name),
+    mostNamed,
+  );
+  const words = firstNames([...new Set(skills.flatMap(({ unknown }) => unknown))], mostNamed);
+  const message = `allowed-tools of the ${skills.length === 1 ? 'skill' : 'skills'} ${names} ${clause(words)}`;
+  const more = 'or set tools on its entry: a list in place of its own, or capsule, which narrows nothing';
+  return [new Diagnostic('W-RUN-210', message, { hint: `${hint}, ${more}` })];
 }
 
 function unknownWord(name: string, unknown: readonly string[]): Diagnostic {
