@@ -4,7 +4,7 @@
 export type LastingReason = 'quota' | 'context' | 'key' | 'model' | 'request';
 
 const length =
-  /context[ _-]?(?:length|window|size)|exceed_context|maximum context|(?:prompt|input|request|conversation) (?:is )?too (?:long|large)|too many (?:input |prompt )?tokens|tokens must be reduced|reduce (?:the length|your (?:message|prompt))/i;
+  /context[ _-]?(?:length|window|size|limit)|exceed_context|maximum (?:context|(?:prompt|input|model) length)|(?:input|prompt) token count\b.{0,30} exceeds|range of input length|max message tokens|(?:prompt|input|request|conversation) (?:is )?too (?:long|large)|too many (?:input |prompt )?tokens|tokens must be reduced|reduce (?:the length|your (?:message|prompt))/i;
 const account =
   /\bquota\b|insufficient[ _](?:quota|balance|credits?|funds)|(?:^|[^a-z])billing|(?:no|out of|more|add \d+) credits|payment[ _]required|(?:spending|usage|credit) limit|balance is too low/i;
 /** A limit that opens again at midnight, or a month later. */

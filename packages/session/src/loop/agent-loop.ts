@@ -204,6 +204,7 @@ class AgentLoop {
   /** Drops the id under which the provider keeps the longer conversation. */
   #continueFrom(messages: readonly Message[]): void {
     this.messages.splice(0, this.messages.length, ...messages);
+    this.#window.replaced();
     this.#continuationId = undefined;
   }
 

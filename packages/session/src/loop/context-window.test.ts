@@ -37,9 +37,16 @@ describe('the window of a model', () => {
     ["This model's maximum context length is 8192 tokens. However, your messages resulted in 9001 tokens.", 8192],
     ['prompt is too long: 20,016 tokens > 20,000 maximum', 20_000],
     ['the request exceeds the available context size (4096 tokens), try increasing it', 4096],
-    ['The input token count (31072) exceeds the maximum number of tokens allowed (16384): reduce the length', 16_384],
+    ['The input token count (31072) exceeds the maximum number of tokens allowed (16384).', 16_384],
+    ["This model's maximum prompt length is 8192 but the request contains 9001 tokens.", 8192],
+    ['prompt token count of 9001 exceeds the limit of 8192', 8192],
+    ['The decoder prompt (length 9001) is longer than the maximum model length of 8192', 8192],
+    ['Range of input length should be [1, 8192]', 12_515],
+    ['Total tokens of image and text exceed max message tokens', 12_515],
     // A number above the estimate counts for nothing.
-    ['maximum context length is 1000000 tokens', 25_030],
+    ['input length and `max_tokens` exceed context limit: 188240 + 21333 > 200000', 12_515],
+    ['maximum context length is 1000000 tokens', 12_515],
+    ['maximum context length is 000 tokens', 1],
     ['your input exceeds the context window of this model', 12_515],
     ['context_length_exceeded 2026-11-30', 12_515],
   ])('takes the size of a model from its refusal: %s', (words, maxTokens) => {
@@ -50,6 +57,14 @@ describe('the window of a model', () => {
   it.each(['no such model', 'provider answered 429: too many requests', ''])('takes none from %j', (words) => {
     const window = new ContextWindow({ maxTokens: null, threshold: 0.85 });
     expect(window.refused(request(message(100_000)), words)).toBeNull();
+  });
+
+  it('counts a conversation anew that took the place of a longer one', () => {
+    const window = new ContextWindow({ maxTokens: 1000, threshold: 0.5 });
+    window.measured([message(4)], { inputTokens: 900, outputTokens: 50 });
+    expect(window.overflow(request(message(4)))?.estimatedTokens).toBe(951);
+    window.replaced();
+    expect(window.overflow(request(message(4)))).toBeNull();
   });
 
   it('takes one refusal until the model answers', () => {

@@ -40,6 +40,11 @@ export class ContextWindow {
     this.#measured = { messages: messages.length, tokens: addedTokens(inputTokens, outputTokens) };
   }
 
+  /** The conversation is another one now, which nobody has counted. */
+  replaced(): void {
+    this.#measured = null;
+  }
+
   /** Why the conversation is to be compacted before this request; null while there is room (docs/manifest.md "Keys"). */
   overflow(request: InferenceRequest): Overflow | null {
     const { maxTokens, threshold } = this.#limit;
@@ -50,14 +55,16 @@ export class ContextWindow {
 
   /**
    * What a provider's refusal says of a request: null where its words are not that the conversation is too long, and when another request was refused so
-   * since the last answer. Without a number in them, half of what was refused counts as what the model takes.
+   * since the last answer. Without a number in them that is below the estimate, half of the estimate counts as what the model takes.
    */
   refused(request: InferenceRequest, words: string): Overflow | null {
     if (this.#isRefused || lastingReason(words) !== 'context') return null;
     this.#isRefused = true;
     const estimatedTokens = this.#estimate(request);
-    const named = namedLimit(words) ?? estimatedTokens / 2;
-    return { estimatedTokens, maxTokens: Math.max(1, Math.floor(Math.min(named, estimatedTokens))) };
+    const named = namedLimit(words) ?? Infinity;
+    // Above the estimate, it is the estimate that is wrong: a token may have one character.
+    const maxTokens = named < estimatedTokens ? named : Math.floor(estimatedTokens / 2);
+    return { estimatedTokens, maxTokens: Math.max(1, maxTokens) };
   }
 
   #estimate(request: InferenceRequest): number {
