@@ -71,6 +71,7 @@ const known: Readonly<Record<string, Readonly<Partial<Record<Reader, Way>>>>> = 
   'sandbox/egress/open-upstream.ts': { timer: 'effect', race: 'effect' },
   'sandbox/egress/egress-proxy.ts': { timer: 'effect' },
   'sandbox/egress/bound-request.ts': { timer: 'effect' },
+  'sandbox/egress/held-body.ts': { timer: 'effect' },
   'sandbox/egress/bound-tls.ts': { timer: 'effect' },
   'sandbox/egress/session-authority.ts': { chance: 'unseen' },
   'sandbox/folder-changes.ts': { clock: 'around', duration: 'around' },

@@ -1,5 +1,6 @@
 import { once } from 'node:events';
 import { createServer, request, type Server } from 'node:http';
+import { connect } from 'node:net';
 import { createSecureContext } from 'node:tls';
 
 import { Secret } from '@svc/kit/diagnostics/secret.ts';
@@ -165,6 +166,30 @@ describe('a program that asks a host which wants signatures', () => {
     expect(fixture.decisions).toMatchObject([
       { verdict: 'refused', rule: 'capabilities.network.allow[].credential', method: 'POST' },
     ]);
+  });
+
+  it('gets 503 once 32 MiB of bodies are held, until some of them go', async () => {
+    host = signing('lambda');
+    const own = `Authorization: AWS4-HMAC-SHA256 Credential=${placeholder}/20261130/eu-west-1/lambda/aws4_request, SignedHeaders=host, Signature=0`;
+    const head = [`POST ${origin}/x HTTP/1.1`, 'Host: service.test', own, 'Content-Length: 1048576', '', ''];
+    const waiting = Array.from({ length: 32 }, () => {
+      const socket = connect({ port: fixture.port, host: '127.0.0.1' });
+      socket.on('error', () => {});
+      socket.write(head.join('\r\n'));
+      socket.write('x'.repeat(1_048_575));
+      return socket;
+    });
+    const read = (): number =>
+      fixture.clients.reduce((sum, { bytesRead, readableLength }) => sum + bytesRead - readableLength, 0);
+    await expect.poll(read, { timeout: 20_000 }).toBe(32 * (head.join('\r\n').length + 1_048_575));
+    const asked = { headers: ['Content-Length: 1048576'], bodyBytes: 'x'.repeat(1_048_576) };
+    expect(parseResponse(await ask(asked)).status).toBe(503);
+    expect(fixture.decisions.at(-1)).toMatchObject({
+      verdict: 'refused',
+      rule: 'capabilities.network.allow[].credential',
+    });
+    for (const socket of waiting) socket.destroy();
+    await expect.poll(async () => await ask(asked), { timeout: 20_000 }).toMatch(/reached$/);
   });
 
   it.each<readonly [string, number, RegExp, RequestSigner['sign']]>([

@@ -3,11 +3,11 @@
 import type { ClientRequest } from 'node:http';
 import type { Socket } from 'node:net';
 
-import { GatheredBytes } from '@svc/kit/gathered-bytes.ts';
 import type { AnswerGuard, AskedRequest, BoundDecision, BoundHost } from '@svc/kit/keys/bound-host.ts';
 import { destinationOf, formatDestination } from '@svc/kit/net/network-destination.ts';
 import type { EgressDecision, EgressRules } from './egress-rules.ts';
-import { type ForwardEnd, forwardRequest, MalformedBody, readBody } from './forward-request.ts';
+import { type ForwardEnd, forwardRequest } from './forward-request.ts';
+import { HeldBody } from './held-body.ts';
 import { headerValues, type ProxyRefusal, refuse, type RequestHead, upstreamHeaders } from './message-heads.ts';
 import type { SocketReader } from './socket-reader.ts';
 
@@ -26,10 +26,21 @@ const refusedMethods: ReadonlySet<string> = new Set(['CONNECT', 'TRACE']);
 
 /** Never rejects. Each decision is reported with method, path and status, and never with a header. */
 export async function serveBound(serving: BoundServing): Promise<ForwardEnd> {
+  const { head, reader, client, rules } = serving;
+  if (rules.bound === null) throw new Error('there is no such host');
+  const held = new HeldBody({ head, reader, client, network: rules.bound, limits: rules.limits });
+  try {
+    return await serveHolding(serving, held);
+  } finally {
+    held.release();
+  }
+}
+
+async function serveHolding(serving: BoundServing, held: HeldBody): Promise<ForwardEnd> {
   const { head, host, rules, reader, client, gone } = serving;
   const url = new URL(host.origin);
   const destination = destinationOf(url);
-  if (rules.bound === null || destination === undefined) throw new Error('there is no such host');
+  if (destination === undefined) throw new Error('there is no such host');
   const [path = ''] = head.target.split('?', 1);
   const about = { destination: formatDestination(destination), method: head.method, path } as const;
   const refused = (reason: string, rule?: string): void =>
@@ -48,7 +59,7 @@ export async function serveBound(serving: BoundServing): Promise<ForwardEnd> {
     refused(text);
     return refuse(501, text);
   }
-  const begun = await beginServing(serving, url);
+  const begun = await beginServing(serving, { url, held });
   if (begun.kind === 'refused') {
     refused(begun.reason, begun.rule);
     return refuse(begun.status ?? 403, begun.reason);
@@ -100,22 +111,27 @@ interface NotBegun {
 type Permitted = Extract<BoundDecision, { readonly kind: 'permitted' }>;
 
 /** Decides, signs, and begins the search of the answer. Where any of it fails, whatever the reason, the request does not go out. */
-async function beginServing(serving: BoundServing, url: URL): Promise<Begun> {
-  const { host, head } = serving;
+async function beginServing(
+  { host, head }: BoundServing,
+  { url, held }: { readonly url: URL; readonly held: HeldBody },
+): Promise<Begun> {
   const { method, target } = head;
   try {
     const decision = host.decide({ method, target, headers: head.headers });
     if (decision.kind === 'refused') return decision;
     const { signer, keyed } = decision;
-    const held = signer?.needsBody === true ? await holdBody(serving) : null;
-    if (held?.kind === 'refused') return held;
-    const framing = held === null ? head.framing : ({ kind: 'length', bytes: held.body.length } as const);
+    const read = signer?.needsBody === true ? await held.read() : null;
+    if (read?.kind === 'refused') {
+      const reason = `A request to ${host.origin} is refused: ${read.why}.`;
+      return { kind: 'refused', status: read.status, reason, rule: signingRule };
+    }
+    const framing = read === null ? head.framing : ({ kind: 'length', bytes: read.body.length } as const);
     const headers = upstreamHeaders(
       { ...head, headers: plainHeaders(decision, host), framing },
       url.host,
       'keep-alive',
     );
-    const added = (await signer?.sign({ method, target, headers }, held?.body ?? noBytes)) ?? { lines: [] };
+    const added = (await signer?.sign({ method, target, headers }, read?.body ?? noBytes)) ?? { lines: [] };
     if ('fault' in added)
       return { kind: 'refused', status: 502, reason: `A request to ${host.origin} ${added.fault}.`, rule: signingRule };
     const sent = { method, target, headers: [...headers, ...added.lines] };
@@ -138,40 +154,7 @@ function plainHeaders({ headers }: Permitted, { isGuarded }: BoundHost): Permitt
 }
 
 const noBytes: Buffer = Buffer.alloc(0);
-const maxHeldBytes = 1024 * 1024;
 const signingRule = 'capabilities.network.allow[].credential';
-
-/** Reads a body whole, for its hash, and gives it back to the reader without its chunks. */
-async function holdBody({
-  head,
-  host,
-  reader,
-  client,
-  rules,
-}: BoundServing): Promise<{ readonly kind: 'held'; readonly body: Buffer } | NotBegun> {
-  const refused = (status: ProxyRefusal['status'], why: string): NotBegun => {
-    return { kind: 'refused', status, reason: `A request to ${host.origin} is refused: ${why}.`, rule: signingRule };
-  };
-  const tooLong = `its body has more than ${maxHeldBytes} bytes, and it does not say their hash in x-amz-content-sha256`;
-  if (head.framing.kind === 'length' && head.framing.bytes > maxHeldBytes) return refused(413, tooLong);
-  if (headerValues(head.headers, 'expect').length > 0) client.write('HTTP/1.1 100 Continue\r\n\r\n');
-  const gathered = new GatheredBytes();
-  const late = setTimeout(() => client.destroy(), rules.limits.idleMs);
-  try {
-    for await (const piece of readBody(reader, head.framing)) {
-      gathered.append(piece);
-      if (gathered.length > maxHeldBytes) return refused(413, tooLong);
-    }
-  } catch (error) {
-    if (!(error instanceof MalformedBody)) throw error;
-    return refused(400, 'its body could not be read whole');
-  } finally {
-    clearTimeout(late);
-  }
-  const body = gathered.take();
-  reader.unread(body);
-  return { kind: 'held', body };
-}
 
 function startRequest({ rules, client }: BoundServing, sent: AskedRequest, url: URL): ClientRequest {
   const { bound, limits } = rules;
