@@ -85,7 +85,7 @@ function boundRequest({ origin, rules, key }: BoundOrigin, asked: AskedRequest):
   if (rules !== null && !permits(rules, method, target)) return refuse(rulesKey, beyondRules(origin, asked));
   const overriding = rules === null ? null : overridingHeader(headers.map(([name]) => name));
   if (overriding !== null) {
-    const reason = `A request to ${origin} is refused: its header ${overriding.toLowerCase()} asks for another one, and rules are held by method and path.`;
+    const reason = `A request to ${origin} is refused: its header ${overriding.toLowerCase()} has a method or path of its own, and rules are held by those of the first line.`;
     return refuse(rulesKey, reason);
   }
   if (key === null) return { kind: 'permitted', headers, keyed: false, signer: null };

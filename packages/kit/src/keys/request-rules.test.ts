@@ -155,6 +155,10 @@ describe('the rules of a host', () => {
   it('finds headers that ask for another request', () => {
     expect(overridingHeader(['accept', 'X-HTTP-Method-Override'])).toBe('X-HTTP-Method-Override');
     expect(overridingHeader(['x_original_url'])).toBe('x_original_url');
+    // What is copied or moved, and where to.
+    for (const name of ['x-amz-copy-source', 'X-Amz-Rename-Source', 'x-goog-copy-source', 'Destination'])
+      expect(overridingHeader(['accept', name])).toBe(name);
+    expect(overridingHeader(['x-amz-copy-source-range', 'x-amz-meta-copy-source-of'])).toBeNull();
     expect(overridingHeader(['accept', 'x-forwarded-for'])).toBeNull();
   });
 });

@@ -84,9 +84,9 @@ function isListed(pattern: string, path: string): boolean {
 }
 
 const otherRequest =
-  /^(?:x-http-method(?:-override)?|x-method-override|x-(?:original|rewrite)-(?:url|uri)|x-forwarded-(?:uri|url|path|prefix))$/;
+  /^(?:x-http-method(?:-override)?|x-method-override|x-(?:original|rewrite)-(?:url|uri)|x-forwarded-(?:uri|url|path|prefix)|x-[a-z]+-(?:copy|rename)-source|destination)$/;
 
-/** The header by which a request asks for another method or path than its first line says; null without one. */
+/** The header by which a request asks for another method or path than its first line says, or for a second path; null without one. */
 export function overridingHeader(names: readonly string[]): string | null {
   return names.find((name) => otherRequest.test(name.toLowerCase().replaceAll('_', '-'))) ?? null;
 }
