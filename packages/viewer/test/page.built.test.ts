@@ -299,6 +299,7 @@ describe.skipIf(chromiumPath === null)('the page of a session (skipped without C
 
   it('reaches every control with the tab key, and in the order of reading', async () => {
     const { page } = await opened();
+    await page.locator('.side .picks button').first().waitFor();
     const order: string[] = [];
     for (let press = 0; press < 45; press += 1) {
       await page.keyboard.press('Tab');
