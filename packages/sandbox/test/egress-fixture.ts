@@ -1,5 +1,7 @@
 import { once } from 'node:events';
+import { request } from 'node:http';
 import { createServer, type AddressInfo, type Server, type Socket } from 'node:net';
+import { createSecureContext } from 'node:tls';
 
 import { connectDirectly } from '../src/egress/open-upstream.ts';
 import type { EgressDecision, EgressLimits } from '../src/egress/egress-rules.ts';
@@ -157,4 +159,17 @@ export function getBytes(url: string, headers: readonly string[] = []): string {
 
 export function connectBytes(authority: string): string {
   return `CONNECT ${authority} HTTP/1.1\r\nHost: ${authority}\r\n\r\n`;
+}
+
+/** The one host that `hosts` knows stands for a server of this machine on `port`. */
+export function boundTo(port: number, hosts: BoundNetwork['hosts']): BoundNetwork {
+  return {
+    hosts,
+    gateways: new Map(),
+    port: 3128,
+    covers: [],
+    variables: {},
+    contextFor: () => createSecureContext(),
+    send: (_, options) => request({ ...options, host: '127.0.0.1', port, agent: false }),
+  };
 }

@@ -1,6 +1,5 @@
 import { once } from 'node:events';
-import { createServer, request, type Server } from 'node:http';
-import { createSecureContext } from 'node:tls';
+import { createServer, type Server } from 'node:http';
 
 import { Secret } from '@svc/kit/diagnostics/secret.ts';
 import type { AnswerGuard, BoundHost } from '@svc/kit/keys/bound-host.ts';
@@ -8,8 +7,7 @@ import { boundHost } from '@svc/kit/keys/bound-origin.ts';
 import { afterEach, describe, expect, it } from 'vitest';
 
 import { exchange } from '../../kit/test/http/raw-client.ts';
-import type { BoundNetwork } from '../src/egress/bound-network.ts';
-import { EgressFixture, portOf } from './egress-fixture.ts';
+import { boundTo, EgressFixture, portOf } from './egress-fixture.ts';
 
 const key = 'canary-key-0123456789';
 const origin = 'http://api.test';
@@ -69,16 +67,7 @@ async function open(hosts: () => BoundHost): Promise<void> {
   });
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
-  const port = portOf(server);
-  const bound: BoundNetwork = {
-    hosts: (asked) => (asked === origin ? hosts() : null),
-    gateways: new Map(),
-    port: 3128,
-    covers: [],
-    variables: {},
-    contextFor: () => createSecureContext(),
-    send: (_, options) => request({ ...options, host: '127.0.0.1', port, agent: false }),
-  };
+  const bound = boundTo(portOf(server), (asked) => (asked === origin ? hosts() : null));
   fixture = await EgressFixture.open({ allow: [origin], bound });
 }
 

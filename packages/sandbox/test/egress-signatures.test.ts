@@ -1,7 +1,6 @@
 import { once } from 'node:events';
-import { createServer, request, type Server } from 'node:http';
+import { createServer, type Server } from 'node:http';
 import { connect } from 'node:net';
-import { createSecureContext } from 'node:tls';
 
 import { Secret } from '@svc/kit/diagnostics/secret.ts';
 import type { BoundHost, HeaderLine, RequestSigner } from '@svc/kit/keys/bound-host.ts';
@@ -11,8 +10,7 @@ import { sha256Hex } from '@svc/kit/sha256.ts';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 
 import { exchange, parseResponse } from '../../kit/test/http/raw-client.ts';
-import type { BoundNetwork } from '../src/egress/bound-network.ts';
-import { EgressFixture, portOf } from './egress-fixture.ts';
+import { boundTo, EgressFixture, portOf } from './egress-fixture.ts';
 
 const origin = 'http://service.test';
 const placeholder = 'svc-key-0123456789abcdef0123456789abcdef';
@@ -63,16 +61,7 @@ beforeEach(async () => {
   });
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
-  const port = portOf(server);
-  const bound: BoundNetwork = {
-    hosts: (asked) => (asked === origin ? host : null),
-    gateways: new Map(),
-    port: 3128,
-    covers: [],
-    variables: {},
-    contextFor: () => createSecureContext(),
-    send: (_, options) => request({ ...options, host: '127.0.0.1', port, agent: false }),
-  };
+  const bound = boundTo(portOf(server), (asked) => (asked === origin ? host : null));
   fixture = await EgressFixture.open({ allow: [origin], bound });
 });
 
