@@ -4,7 +4,7 @@ import { type Dir, opendirSync, realpathSync } from 'node:fs';
 import { basename, join, relative } from 'node:path';
 
 import { Diagnostic, DiagnosticList } from '@svc/kit/diagnostics/diagnostic.ts';
-import { quoted } from '@svc/kit/diagnostics/printable.ts';
+import { firstNames, quoted } from '@svc/kit/diagnostics/printable.ts';
 import { isMaskedName } from '@svc/kit/files/masked-names.ts';
 import { isBeneath } from '@svc/kit/files/resolve-beneath.ts';
 import { unlessRefused } from '@svc/kit/files/unless-refused.ts';
@@ -56,7 +56,7 @@ export function skillsOn(shelves: readonly SkillShelf[]): readonly string[] {
 function foldersOn(shelves: readonly SkillShelf[]): readonly { readonly folder: string; readonly leadsOut: boolean }[] {
   return shelves.flatMap(({ directory, within }) => {
     const root = within === null ? null : unlessRefused(() => realpathSync(within), null);
-    return firstNames(directory)
+    return entriesOf(directory)
       .map((name) => join(directory, name))
       .filter(isSkillFolder)
       .map((folder) => ({ folder, leadsOut: within !== null && !leadsInto(folder, root) }));
@@ -64,7 +64,7 @@ function foldersOn(shelves: readonly SkillShelf[]): readonly { readonly folder: 
 }
 
 /** The first 2,000 that the system gives, sorted. A fuller directory takes no longer to read. */
-function firstNames(directory: string): readonly string[] {
+function entriesOf(directory: string): readonly string[] {
   const opened = unlessRefused(() => opendirSync(directory), null);
   if (opened === null) return [];
   try {
@@ -188,9 +188,8 @@ function shelvesOf({ manifest, directory }: LoadedManifest): readonly SkillShelf
 }
 
 function notRecorded(names: readonly string[], file: string): Diagnostic {
-  const more = names.length > mostNamed ? ` and ${names.length - mostNamed} more` : '';
-  const shown = names.slice(0, mostNamed).join(', ');
-  return new Diagnostic('W-RUN-211', `skills are left out that svc.lock does not record: ${shown}${more}`, {
+  const shown = firstNames(names, mostNamed);
+  return new Diagnostic('W-RUN-211', `skills are left out that svc.lock does not record: ${shown}`, {
     hint: `${commandWith('svc install', file)} records them, or says why not; svc info ./<folder> shows one first`,
   });
 }

@@ -18,7 +18,7 @@ import {
   writeLogin,
 } from './kept-login.ts';
 import { type HeardSecrets, ToldSecrets } from './told-secrets.ts';
-import { clientOf, clientShown, ended, keptTokens, ledByServer, metadataOf } from './token-answer.ts';
+import { clientOf, clientShown, ended, endingErrors, keptTokens, ledByServer, metadataOf } from './token-answer.ts';
 
 export interface LoginTokensSettings extends HeardSecrets {
   readonly place: LoginPlace;
@@ -114,7 +114,7 @@ export class LoginTokens implements ServerTokens {
     } catch (error) {
       if (error instanceof Diagnostic || !(error instanceof Error)) throw error;
       const said = printable(shortened(checkerWords(error.message) ?? error.message, maxShown));
-      if (error instanceof sdk.OAuthError && ending.has(error.code)) {
+      if (error instanceof sdk.OAuthError && endingErrors.has(error.code)) {
         await writeLogin(place, ended(kept));
         throw this.#over(`${new URL(kept.issuer).host} refuses to renew it (${printable(error.code)}: ${said})`);
       }
@@ -147,5 +147,3 @@ export class LoginTokens implements ServerTokens {
 }
 
 const maxShown = 300;
-/** Errors after which no request with the same refresh token will do (RFC 6749 §5.2). */
-const ending: ReadonlySet<string> = new Set(['invalid_grant', 'invalid_client', 'unauthorized_client']);

@@ -7,7 +7,7 @@ import type { AccessToken, AccessTokens } from '@svc/kit/keys/bound-host.ts';
 import type { ProxyFor } from '@svc/kit/net/proxy.ts';
 import { loginFetch } from './login-fetch.ts';
 import { type HeardSecrets, ToldSecrets } from './told-secrets.ts';
-import { clientShown, keptTokens } from './token-answer.ts';
+import { clientShown, endingErrors, keptTokens } from './token-answer.ts';
 
 export interface RefreshedKeySettings extends HeardSecrets {
   /** The name of the credential. */
@@ -30,8 +30,6 @@ const unsaidMs = 5 * 60_000;
 const restMs = 5_000;
 const shortest = 8;
 const maxShown = 300;
-/** Errors after which no request with the same refresh token will do (RFC 6749 §5.2). */
-const ending: ReadonlySet<string> = new Set(['invalid_grant', 'invalid_client', 'unauthorized_client']);
 
 interface Held {
   readonly answer: AccessToken;
@@ -78,7 +76,7 @@ export class RefreshedKey implements AccessTokens {
     } catch (error) {
       if (!(error instanceof Error)) throw error;
       const { OAuthError } = await import('@modelcontextprotocol/client');
-      isOver = error instanceof OAuthError && ending.has(error.code);
+      isOver = error instanceof OAuthError && endingErrors.has(error.code);
       // What else the server says could have the key in it.
       if (error instanceof OAuthError) why = `${endpoint.host} refuses to renew it (${this.#shown(error.code)})`;
       else why = error instanceof Diagnostic ? this.#shown(error.message) : `${endpoint.host} gives no token`;

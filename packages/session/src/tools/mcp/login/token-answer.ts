@@ -13,6 +13,8 @@ import type { RedirectSource } from '@svc/kit/net/redirect-rule.ts';
 import { isHeaderValue } from '@svc/protocol/header-syntax.ts';
 import type { KeptLogin } from './kept-login.ts';
 
+/** Errors after which no request with the same refresh token will do (RFC 6749 §5.2). */
+export const endingErrors: ReadonlySet<string> = new Set(['invalid_grant', 'invalid_client', 'unauthorized_client']);
 const maxToken = 32 * 1024;
 /** An access token is renewed so long before it expires, or at half of its time where that is shorter. */
 const earlyMs = 30_000;
