@@ -152,7 +152,7 @@ async function judge(mutation, failures) {
     const test = async (untilFailed = true) => await copy.test(files, clause === '' ? [] : [clause], { untilFailed });
     let run = await test();
     // Where files share a process, the first failure can end the run before it is reported.
-    if (verdictOf(run).kind === 'skipped') run = await test(false);
+    if (['skipped', 'survived'].includes(verdictOf(run).kind)) run = await test(false);
     // A file that could not be run at all may have lacked the time to start.
     if (run.broken.length > 0 && verdictOf(run).kind === 'error') run = await test();
     const verdict = verdictOf(run);
