@@ -1,7 +1,8 @@
 // Builds every folder of artifacts/ that has a svc.yaml into dist/bundled/<name>/<version>/:
 //   <name>-<version>.zip and its .sha256, as they would be published,
 //   svc.yaml and manifest.json, the same as it was read and checked: a start opens no archive and reads no YAML for it,
-//   and compiled/, the component as the host runs it, so that a start never needs the compiler; its core modules are read from the archive.
+//   and compiled/, the component as the host runs it, so that a start never needs the compiler; its core modules are read from the archive. Drivers have
+//   none: the host runs their sources itself, and compiles one that a recording made with its component is played by.
 // Nothing is done for an artifact whose inputs are those of its last build.
 import { createHash } from 'node:crypto';
 import { existsSync } from 'node:fs';
@@ -45,8 +46,10 @@ async function buildArtifact(folder, tools) {
     await replaceDirectory(target, async (directory) => {
       const file = `${name}-${version}.zip`;
       await writeArtifact(directory, { file, manifest, component, tools });
-      const archive = { name: file, bytes: await readFile(join(directory, file)) };
-      await tools.compileComponent(component, join(directory, 'compiled'), { archive, shorten });
+      if (runtime !== 'driver') {
+        const archive = { name: file, bytes: await readFile(join(directory, file)) };
+        await tools.compileComponent(component, join(directory, 'compiled'), { archive, shorten });
+      }
       await writeFile(join(directory, '.inputs'), inputs);
     });
   }

@@ -40,8 +40,8 @@ describe('the package svc', { timeout: 240_000 }, () => {
     expect(readFileSync(again.path).equals(readFileSync(packed.path))).toBe(true);
   });
 
-  it('takes at most 25 MB of a disk, and 8.4 MB of a network', () => {
-    expect(packed.unpackedSize).toBeLessThan(25 * million);
+  it('takes at most 23.5 MB of a disk, and 8.4 MB of a network', () => {
+    expect(packed.unpackedSize).toBeLessThan(23.5 * million);
     expect(packed.size).toBeLessThan(8.4 * million);
   });
 
@@ -72,7 +72,8 @@ describe('the package svc', { timeout: 240_000 }, () => {
 
   it('stores no core module of a bundled component twice', () => {
     const compiled = packed.files.filter(({ path }) => path.endsWith('component.compiled'));
-    expect(compiled).toHaveLength(7);
+    // svc runs the sources of the three drivers itself.
+    expect(compiled).toHaveLength(4);
     // The engine of guests alone, which is in each of them, has 770 KB.
     for (const { path, size } of compiled) expect(size, path).toBeLessThan(700_000);
   });

@@ -1,12 +1,14 @@
 import { spawnSync } from 'node:child_process';
 import { once } from 'node:events';
-import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { copyFileSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 import { calls as callsTool, says as answers } from '@svc/testing/fake-reply.ts';
+import { readArchive } from '@svc/artifacts/store/archive.ts';
+import { RegularFile } from '@svc/kit/files/regular-file.ts';
 import { startFakeOpenAi } from '@svc/testing/fake-openai.ts';
 import { afterEach, describe, expect, it } from 'vitest';
 
@@ -22,7 +24,8 @@ import { calls, says, script, type ScriptedCall } from '../support/scripted-turn
 import { svc, type SvcEnd } from '../support/svc-process.ts';
 import { makeWorkspace, type Workspace } from '../support/workspace.ts';
 
-const program = fileURLToPath(new URL('../../bin/svc.cjs', import.meta.url));
+const root = fileURLToPath(new URL('../../', import.meta.url));
+const program = join(root, 'bin', 'svc.cjs');
 const workspaces: Workspace[] = [];
 
 afterEach(() => {
@@ -175,6 +178,31 @@ capabilities: { env: { allow: [SEEN] } }
       text.replace('{"tag":"ok","val":"', '{"tag":"ok","val":"Not ').replace('sum this up', 'sum that up'),
     );
     expect(await replay(workspace)).toMatchObject({ outcome: 'parted' });
+  });
+
+  it('may be a driver that comes with svc, which runs in its process otherwise', async () => {
+    const workspace = scriptCapsule({
+      manifest: keepsImports,
+      script: '- { chunks: [Do, ne.], content: [{ type: text, text: Done. }], stop_reason: end_turn }\n',
+    });
+    workspaces.push(workspace);
+    const driver = join('dist', 'bundled', 'svc-driver-script', '1.0.0');
+    const folder = join(workspace.folder, 'driver');
+    const archive = await RegularFile.open(join(root, driver, 'svc-driver-script-1.0.0.zip'));
+    mkdirSync(folder);
+    writeFileSync(join(folder, 'component.wasm'), await (await readArchive(archive)).read('component.wasm'));
+    await archive.close();
+    copyFileSync(join(root, driver, 'svc.yaml'), join(folder, 'svc.yaml'));
+    const manifest = join(workspace.folder, 'svc.yaml');
+    const bundled = readFileSync(manifest, 'utf8');
+    const entry = '{ name: svc-driver-script, version: 1.0.0, source: ./driver, runtime: driver }';
+    writeFileSync(manifest, `${bundled}artifacts: [${entry}]\n`);
+    expect(await svc(workspace, ['run', '--task', 'Go.'])).toMatchObject({ code: 0, stderr: '' });
+    expect(logsIn(readFileSync(journalOf(workspace), 'utf8'))).toEqual([expect.stringContaining('svc:')]);
+    writeFileSync(manifest, bundled);
+    rmSync(folder, { recursive: true });
+    expect(await svc(workspace, ['install'])).toMatchObject({ code: 0 });
+    expect(await replay(workspace)).toMatchObject({ outcome: 'same', components: { run: 1, served: 0 } });
   });
 
   it('part where they ask for something else, for more and for less, or come to something else', async () => {

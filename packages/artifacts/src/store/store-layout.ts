@@ -29,7 +29,7 @@ export function storeRoot(parent: string): string {
   return join(parent, '.svc', 'artifacts');
 }
 
-/** The artifacts inside the package; laid out like a store, each with its component compiled beside it. */
+/** The artifacts inside the package; laid out like a store, each tool and hook with its component compiled beside it. */
 export function bundledRoot(packageRoot: string): string {
   return join(packageRoot, 'dist', 'bundled');
 }

@@ -9,7 +9,7 @@ import { checkArtifact } from '@svc/session/tools/argument-check.ts';
 
 /**
  * Compiles the component of an artifact into the user's cache, so that the first run finds it there. Nothing is done for an
- * artifact without a component or with one that is shipped compiled. `E-ART-004` for one that cannot be compiled, `E-ART-016` for one that needs
+ * artifact without a component or with one of this package. `E-ART-004` for one that cannot be compiled, `E-ART-016` for one that needs
  * interfaces which this `svc` does not have.
  */
 export function createCompileAhead(
@@ -17,8 +17,8 @@ export function createCompileAhead(
 ): (artifact: FoundArtifact) => Promise<void> {
   const cache = userCompileCache(places);
   return async (artifact) => {
-    const { manifest, compiledDir } = artifact;
-    if (compiledDir !== null || requiredFile(manifest) !== componentFile) return;
+    const { manifest, origin } = artifact;
+    if (origin === 'bundled' || requiredFile(manifest) !== componentFile) return;
     await compileAhead({ name: manifest.name, wasm: await artifact.read(componentFile) }, cache);
   };
 }
