@@ -103,7 +103,7 @@ describe('svc add', () => {
       ['../voice', 'the manifest lists voice already, and nothing was written'],
       ['./', 'holds no artifact that can be listed: its svc.yaml is that of a capsule'],
       ['../none', 'holds no artifact that can be listed: there is no such folder'],
-      ['..', 'holds no artifact that can be listed: there is neither svc.yaml nor SKILL.md in it'],
+      ['..', 'holds no artifact that can be listed: there is none of svc.yaml, SKILL.md and plugin.json in it'],
     ] as const)
       expect(await run('add', folder)).toMatchObject({
         code: 1,

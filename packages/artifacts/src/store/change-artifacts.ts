@@ -8,7 +8,7 @@ import { readTextIfThere } from '@svc/kit/files/read-text.ts';
 import { replaceFile } from '@svc/kit/files/replace-file.ts';
 import { type ArtifactEdit, editArtifacts } from '../manifest/edit-artifacts.ts';
 import type { ArtifactEntry } from '../manifest/schema.ts';
-import type { ArtifactSource } from './installed-artifact.ts';
+import type { ArtifactSource, InstalledArtifact } from './installed-artifact.ts';
 import { bringRef, type BroughtRef, type InstallRequest, judgeSkills, record } from './install.ts';
 import type { WantedArtifact } from './locate.ts';
 import type { CopyRule, StorePlaces } from './store-places.ts';
@@ -71,23 +71,27 @@ export async function changeArtifacts(
   await withGuard(path, async () => {
     const edited = editArtifacts(manifestFile, readManifest(path), edits);
     const entries = request.entriesOf(edited);
+    const folders = await judgedFolders(edits, { ...request, entries });
     await record(brought, { ...request, entries }, addToLock);
-    await recordFolders(edits, { ...request, entries });
+    if (readLock(manifestDir) !== null) await addToLock(manifestDir, lockedOf(folders));
     await replaceFile(path, [Buffer.from(edited)], { mode: statSync(path).mode & 0o777 });
     await dropFromLock(manifestDir, ({ name, version }) => isStale(edits, entries, { name, version }));
   });
   return brought;
 }
 
-/** Adds new entries whose `source` is an archive or a skill to a lock that is there; a run makes a missing one. */
-async function recordFolders(edits: readonly ArtifactEdit[], request: InstallRequest): Promise<void> {
+/** New entries whose `source` is an archive or a skill, for a lock that is there or comes to be; a run makes a missing one. Nothing is written for one that is refused. */
+async function judgedFolders(
+  edits: readonly ArtifactEdit[],
+  request: InstallRequest,
+): Promise<readonly InstalledArtifact[]> {
   const hasLock = readLock(request.manifestDir) !== null;
   const isAdded = ({ name }: ArtifactEntry): boolean =>
     edits.some((edit) => edit.kind === 'add' && edit.row.source !== undefined && edit.row.name === name);
   const entries = request.entries.filter((entry) => isAdded(entry) && (hasLock || entry.runtime === 'skill'));
   const artifacts = await resolveArtifacts({ ...request, entries, lock: 'ignore' });
   await judgeSkills(artifacts, request);
-  if (hasLock) await addToLock(request.manifestDir, lockedOf(artifacts));
+  return artifacts;
 }
 
 /** Where the artifact of a change is looked for. */

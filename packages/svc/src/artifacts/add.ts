@@ -93,8 +93,7 @@ export function addCommand(context: CommandContext): Command {
       }
       await interruptible(context, async (signal) => {
         const opened = openForChange(context, options, signal);
-        if (wish.kind === 'folder')
-          return await (await import('./add-folder.ts')).addFolder(wish.path, opened, context);
+        if (wish.kind === 'folder') return await (await import('./add-plugin.ts')).addPlace(wish.path, opened, context);
         if (wish.kind === 'server') return await (await import('./add-server.ts')).addServer(wish.command, opened);
         if (wish.kind === 'remote') {
           const { addRemote } = await import('./remote-change.ts');

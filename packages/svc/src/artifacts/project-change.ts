@@ -102,10 +102,15 @@ interface ChangeRow {
 
 /** Adds an entry whose version and place are known, and makes the change. */
 export async function addEntry(row: ArtifactRow, opened: OpenedProject): Promise<void> {
+  await carryOut([addition(row)], opened);
+}
+
+/** The change that adds an entry whose version and place are known. */
+export function addition(row: ArtifactRow): PlannedChange {
   const edit: ArtifactEdit = { kind: 'add', row };
   const { name, version } = row;
   const sure = { before: null, after: version, range: null, candidate: null, wanted: null };
-  await carryOut([{ name, ...sure, expectedEdit: edit, edit: () => edit }], opened);
+  return { name, ...sure, expectedEdit: edit, edit: () => edit };
 }
 
 /** Makes the changes, or only says what they would be (`--dry-run`). */

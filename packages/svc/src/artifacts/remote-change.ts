@@ -30,16 +30,30 @@ interface NamedAuth {
 
 /** `svc add mcp+https://…`. The capsule may use a login that the user has at the server. */
 export async function addRemote(from: string, named: NamedAuth, opened: OpenedProject): Promise<void> {
-  const change = await planAdd(from, named, opened);
+  const change = await planServer(from, named, opened);
   await carryOut([change], opened);
-  const { choice, options, request } = opened;
-  const url = remoteServerOf(from);
-  if (url === null || change.wanted?.auth !== ofLogin || options.dryRun === true) return;
-  await useLogin(url.href, { home: choice.home, folder: request.manifestDir });
+  await useLogins([change], opened);
 }
 
-/** Asks the server, and shows what it lists. `E-ART-008` for one that the manifest lists already. */
-async function planAdd(from: string, named: NamedAuth, opened: OpenedProject): Promise<PlannedChange> {
+/** The capsule may use the logins that these changes name, once they are made. */
+export async function useLogins(
+  changes: readonly PlannedChange[],
+  { choice, options, request }: OpenedProject,
+): Promise<void> {
+  if (options.dryRun === true) return;
+  for (const { wanted } of changes) {
+    const url = wanted?.auth === ofLogin ? remoteServerOf(wanted.from) : null;
+    if (url !== null) await useLogin(url.href, { home: choice.home, folder: request.manifestDir });
+  }
+}
+
+/** Asks the server, and shows what it lists. Without `given`, its host names it. `E-ART-008` for one that the manifest lists already. */
+export async function planServer(
+  from: string,
+  named: NamedAuth,
+  opened: OpenedProject,
+  given?: string,
+): Promise<PlannedChange> {
   const { listed, loaded } = opened;
   const { authEnv } = named;
   const present = listed.find((entry) => entry.from === from);
@@ -56,7 +70,7 @@ async function planAdd(from: string, named: NamedAuth, opened: OpenedProject): P
   const commands = loaded.manifest.capabilities.shell?.allow ?? [];
   const taken = new Set([...listed.map((entry) => entry.name), ...commands, ...runtimeTools]);
   const url = remoteServerOf(from);
-  const name = nameOfHost(url?.hostname ?? '', taken);
+  const name = given ?? nameOfHost(url?.hostname ?? '', taken);
   const auth = url === null ? undefined : await authOf(url, named, opened);
   const asked = await askServer(from, { ...askingOf(opened), name, auth, isNamedHere: true }, opened.choice);
   showTools(asked, opened);
