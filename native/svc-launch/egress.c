@@ -5,7 +5,7 @@
 #include <errno.h>
 #include <netinet/in.h>
 #include <poll.h>
-#include <stdbool.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <time.h>
@@ -25,23 +25,38 @@ static int listen_on(uint16_t port) {
   return listener;
 }
 
-static void send_listener(int listener, int channel) {
-  char text[] = "{\"cmd\":\"NODE_HANDLE\",\"type\":\"net.Server\",\"msg\":\"egress\"}\n";
-  /* The union gives the buffer the alignment that the header in it needs. */
-  union {
-    struct cmsghdr header;
-    char bytes[CMSG_SPACE(sizeof(int))];
-  } control;
+/* The union gives the buffer the alignment that the header in it needs. */
+union control {
+  struct cmsghdr header;
+  char bytes[CMSG_SPACE(sizeof(int))];
+};
+
+bool send_descriptor(int channel, char *bytes, size_t length, int descriptor) {
+  union control control;
   memset(&control, 0, sizeof control);
-  struct iovec part = {.iov_base = text, .iov_len = sizeof text - 1};
+  struct iovec part = {.iov_base = bytes, .iov_len = length};
   struct msghdr message = {
       .msg_iov = &part, .msg_iovlen = 1, .msg_control = control.bytes, .msg_controllen = sizeof control.bytes};
   struct cmsghdr *header = CMSG_FIRSTHDR(&message);
   header->cmsg_level = SOL_SOCKET;
   header->cmsg_type = SCM_RIGHTS;
-  header->cmsg_len = CMSG_LEN(sizeof listener);
-  memcpy(CMSG_DATA(header), &listener, sizeof listener);
-  if (sendmsg(channel, &message, MSG_NOSIGNAL) != (ssize_t)part.iov_len) fail("network", "handing over the listener");
+  header->cmsg_len = CMSG_LEN(sizeof descriptor);
+  memcpy(CMSG_DATA(header), &descriptor, sizeof descriptor);
+  return sendmsg(channel, &message, MSG_NOSIGNAL) == (ssize_t)length;
+}
+
+ssize_t receive_descriptor(int channel, char *bytes, size_t room, int *descriptor) {
+  union control control;
+  struct iovec part = {.iov_base = bytes, .iov_len = room};
+  struct msghdr message = {
+      .msg_iov = &part, .msg_iovlen = 1, .msg_control = control.bytes, .msg_controllen = sizeof control.bytes};
+  const ssize_t got = recvmsg(channel, &message, MSG_CMSG_CLOEXEC);
+  *descriptor = no_descriptor;
+  if (got < 0) return got;
+  const struct cmsghdr *header = CMSG_FIRSTHDR(&message);
+  if ((message.msg_flags & MSG_CTRUNC) != 0) *descriptor = lost_descriptor;
+  else if (header != NULL && header->cmsg_type == SCM_RIGHTS) memcpy(descriptor, CMSG_DATA(header), sizeof *descriptor);
+  return got;
 }
 
 static int64_t now_ms(void) {
@@ -77,10 +92,11 @@ static void await_acknowledgement(int channel) {
   }
 }
 
-void hand_over_listener(uint16_t port, int channel) {
+void hand_over_listener(uint16_t port, int channel, uint32_t id) {
+  char text[96];
   const int listener = listen_on(port);
-  send_listener(listener, channel);
+  const int length = snprintf(text, sizeof text, "{\"cmd\":\"NODE_HANDLE\",\"type\":\"net.Server\",\"msg\":%u}\n", id);
+  if (!send_descriptor(channel, text, (size_t)length, listener)) fail("network", "handing over the listener");
   await_acknowledgement(channel);
   close(listener);
-  close(channel);
 }

@@ -16,13 +16,14 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "egress.h"
 #include "kernel.h"
 #include "plan.h"
 #include "privileges.h"
 #include "report.h"
 #include "supervise.h"
 
-enum { caller = 3, standard_count = 3, most_launches = 1024, most_bytes = 8 << 20, most_words = 1 << 16 };
+enum { caller = 3, channel = 4, standard_count = 3, most_launches = 1024, most_bytes = 8 << 20, most_words = 1 << 16 };
 
 /* What stands before the bytes of a request: the plan, the filter, the path, the arguments and the environment. */
 struct request_head {
@@ -56,6 +57,11 @@ struct launch {
 };
 
 static struct launch launches[most_launches];
+
+/* The launches whose listeners the caller has yet to answer, which it does in their order: from `answered` to `handed`, both of which only grow. */
+static uint32_t unanswered[most_launches];
+static size_t answered = 0;
+static size_t handed = 0;
 
 /* Each launch dies with this process, as it would with a caller that had started it itself. */
 static noreturn void end_with_caller(void) {
@@ -134,7 +140,8 @@ static struct request read_request(struct request_head *head) {
   char *const rest = bytes + pointers;
   memset(bytes, 0, pointers);
   read_bytes(rest, length);
-  struct request request = {.filter = rest,
+  struct request request = {.id = head->id,
+                            .filter = rest,
                             .filter_length = head->filter_length,
                             .plan = rest + head->filter_length,
                             .plan_length = head->plan_length};
@@ -182,7 +189,7 @@ static bool start_launch(const char *descriptors, struct request *request) {
   struct launch *launch = free_place();
   int opened[standard_count];
   int status[2];
-  if (launch == NULL || pipe2(status, O_CLOEXEC) != 0) {
+  if (launch == NULL || socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, status) != 0) {
     answer(&unstarted, answer_unopened, 0);
     return false;
   }
@@ -216,10 +223,43 @@ static void finish(struct launch *launch) {
   launch->process = 0;
 }
 
-/* A first line feed says that the process leads its group; the rest is what a launch reports. */
+/* Passes a listener on to the caller. Where that cannot be, the launch that waits for an answer sees that none comes. */
+static void hand_on(const struct launch *launch, char *text, size_t length, int listener) {
+  const bool is_handed = handed - answered < most_launches && send_descriptor(channel, text, length, listener);
+  if (is_handed) unanswered[handed++ % most_launches] = launch->id;
+  else shutdown(launch->status, SHUT_WR);
+  if (listener != lost_descriptor) close(listener);
+}
+
+static void answer_listener(uint32_t id, const char *text, size_t length) {
+  for (size_t at = 0; at < most_launches; at++)
+    /* It may be over by now. */
+    if (launches[at].process != 0 && launches[at].id == id && launches[at].status >= 0)
+      send(launches[at].status, text, length, MSG_NOSIGNAL | MSG_DONTWAIT);
+}
+
+/* A line is the answer to one listener. */
+static void read_channel(void) {
+  char piece[1024];
+  const ssize_t got = recv(channel, piece, sizeof piece, 0);
+  if (got < 0 && errno == EINTR) return;
+  if (got <= 0) end_with_caller();
+  const char *const end = piece + got;
+  for (const char *text = piece; text < end;) {
+    if (answered == handed) fail_with(EPROTO, "network", "an answer without a listener");
+    const char *feed = memchr(text, '\n', (size_t)(end - text));
+    const char *const next = feed == NULL ? end : feed + 1;
+    answer_listener(unanswered[answered % most_launches], text, (size_t)(next - text));
+    if (feed != NULL) answered++;
+    text = next;
+  }
+}
+
+/* A first line feed says that the process leads its group. With a descriptor comes what is for the caller's channel, and the rest is what a launch reports. */
 static void read_status(struct launch *launch) {
   char piece[sizeof launch->text];
-  const ssize_t got = read(launch->status, piece, sizeof piece);
+  int listener = no_descriptor;
+  const ssize_t got = receive_descriptor(launch->status, piece, sizeof piece, &listener);
   if (got < 0 && errno == EINTR) return;
   if (got <= 0) {
     close(launch->status);
@@ -228,12 +268,16 @@ static void read_status(struct launch *launch) {
     finish(launch);
     return;
   }
-  const char *text = piece;
+  char *text = piece;
   size_t length = (size_t)got;
   if (launch->text_length == 0 && *text == '\n') {
     answer(launch, answer_forked, (uint32_t)launch->process);
     text++;
     length--;
+  }
+  if (listener != no_descriptor) {
+    hand_on(launch, text, length, listener);
+    return;
   }
   const size_t left = sizeof launch->text - launch->text_length;
   if (length > left) length = left;
@@ -266,26 +310,31 @@ static int watch_children(void) {
 }
 
 struct request serve(const char *descriptors) {
-  static struct pollfd waits[most_launches + 2];
-  static struct launch *waiting[most_launches + 2];
+  enum { others = 3 };
+  static struct pollfd waits[most_launches + others];
+  static struct launch *waiting[most_launches + others];
   const pid_t parent = getppid();
   become_opaque();
-  if (kernel_close_range(caller + 1, ~0u, 0) != 0 || fcntl(caller, F_SETFD, FD_CLOEXEC) != 0) fail("descriptors", "closing");
+  if (kernel_close_range(channel + 1, ~0u, 0) != 0 || fcntl(caller, F_SETFD, FD_CLOEXEC) != 0 ||
+      fcntl(channel, F_SETFD, FD_CLOEXEC) != 0)
+    fail("descriptors", "closing");
   reset_dispositions();
   die_with_parent(parent, caller);
   waits[0] = (struct pollfd){.fd = caller, .events = POLLIN};
   waits[1] = (struct pollfd){.fd = watch_children(), .events = POLLIN};
+  waits[2] = (struct pollfd){.fd = channel, .events = POLLIN};
   for (;;) {
-    nfds_t count = 2;
+    nfds_t count = others;
     for (size_t at = 0; at < most_launches; at++) {
       if (launches[at].process == 0 || launches[at].status < 0) continue;
       waiting[count] = &launches[at];
       waits[count++] = (struct pollfd){.fd = launches[at].status, .events = POLLIN};
     }
     if (poll(waits, count, -1) < 0 && errno != EINTR) fail("call", "waiting");
-    for (nfds_t at = 2; at < count; at++)
+    for (nfds_t at = others; at < count; at++)
       if (waits[at].revents != 0) read_status(waiting[at]);
     if (waits[1].revents != 0) reap_launches(waits[1].fd);
+    if (waits[2].revents != 0) read_channel();
     struct request request;
     if (waits[0].revents != 0 && start_launch(descriptors, &request)) return request;
   }

@@ -3,10 +3,12 @@
 #define SVC_LAUNCH_SERVE_H
 
 #include <stddef.h>
+#include <stdint.h>
 #include <sys/types.h>
 
 /* A launch that was asked for, as the process that is to carry it out has it. Its bytes are that process's own. */
 struct request {
+  uint32_t id;
   const char *plan;
   size_t plan_length;
   const char *filter;
@@ -14,7 +16,7 @@ struct request {
   const char *path;
   char **arguments;
   char **environment;
-  int status;
+  int status; /* a socket, through which a listener goes too */
   pid_t parent;
 };
 

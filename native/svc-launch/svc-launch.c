@@ -43,6 +43,7 @@ struct call {
   int status;
   int filter;
   int egress;
+  uint32_t id; /* which launch of the caller's this is */
   const char *path;
   char **arguments;
 };
@@ -221,7 +222,8 @@ static noreturn void carry_out(const struct call *call, struct plan *plan, const
     become_opaque();
     die_with_parent(parent, call->status);
   }
-  if (plan->listen_port != 0) hand_over_listener(plan->listen_port, call->egress);
+  if (plan->listen_port != 0) hand_over_listener(plan->listen_port, call->egress, call->id);
+  if (call->egress != none && call->egress != call->status) close(call->egress);
 
   struct inside inside = {.outcome = NULL};
   if ((plan->namespaces & CLONE_NEWPID) != 0) inside = start_namespace(plan->around);
@@ -233,11 +235,16 @@ static noreturn void carry_out(const struct call *call, struct plan *plan, const
 static noreturn void serve_caller(const char *descriptors, struct plan *plan) {
   struct filter filter = {0};
   const struct request request = serve(descriptors);
-  const struct call call = {
-      .plan = none, .status = request.status, .filter = none, .egress = none, .path = request.path, .arguments = request.arguments};
   environ = request.environment;
   check_standard_descriptors();
   check_plan(request.plan, request.plan_length, plan);
+  const struct call call = {.plan = none,
+                            .status = request.status,
+                            .filter = none,
+                            .egress = plan->listen_port == 0 ? none : request.status,
+                            .id = request.id,
+                            .path = request.path,
+                            .arguments = request.arguments};
   if (request.filter_length > 0) filter = copy_filter(&request);
   carry_out(&call, plan, &filter, request.parent);
 }

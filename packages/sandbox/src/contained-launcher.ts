@@ -1,6 +1,5 @@
 /** Starts processes through the helper, which has the kernel take away whatever they are not granted. */
 
-import type { ChildProcess } from 'node:child_process';
 import type { Server } from 'node:net';
 import { delimiter, isAbsolute } from 'node:path';
 import { Readable } from 'node:stream';
@@ -28,7 +27,7 @@ interface ContainedLauncherOptions {
   readonly templates: LaunchTemplates;
   /** For the standard streams; not closed here. */
   readonly pipes: PipePool;
-  /** Starts what has no connections; not closed here. Absent where this process starts everything itself. */
+  /** Starts what gets streams of its own; not closed here. Absent where this process starts everything itself. */
   readonly server?: LaunchServer;
   /** Bare names of what a process may run beside its own program. */
   readonly commands: readonly string[];
@@ -49,7 +48,12 @@ interface ContainedLauncherOptions {
 type ServesEgress = Pick<EgressDoor, 'serve'>;
 
 interface StartOptions extends ContainedLauncherOptions {
-  readonly door: ServesEgress | null;
+  readonly wayOut: WayOut | null;
+}
+
+/** The socket listens in the process's own network; its connections are ours to serve until the process ends. */
+interface WayOut extends Required<Pick<LaunchedProcess, 'takeRefusedHosts'>> {
+  readonly takeListener: (listening: Server) => void;
 }
 
 const defaultDrainMs = 1000;
@@ -79,7 +83,7 @@ export function createContainedLauncher(options: ContainedLauncherOptions): Cont
       const template = fittingTemplate(templates, found.startable);
       return template instanceof Error
         ? { kind: 'refused', reason: template.message }
-        : await start(template, request, { ...options, door });
+        : await start(template, request, { ...options, wayOut: door && wayOutBy(door, request.mayReach) });
     },
     prepare(request) {
       const found = findStartable(request, options);
@@ -123,10 +127,9 @@ function findStartable(
 }
 
 async function start(template: LaunchTemplate, request: LaunchRequest, options: StartOptions): Promise<LaunchOutcome> {
-  const { variables, server, door } = options;
+  const { variables, server } = options;
   const whole = { ...request, env: { ...request.env, ...searchVariable(template, request), ...variables } };
-  // Only from a child of its own does Node take the socket that listens.
-  const served = server === undefined || door !== null ? null : await startServedBy(server, template, whole, options);
+  const served = server === undefined ? null : await startServedBy(server, template, whole, options);
   return served ?? (await startAsChild(template, whole, options));
 }
 
@@ -135,11 +138,14 @@ async function startServedBy(
   server: LaunchServer,
   template: LaunchTemplate,
   request: LaunchRequest,
-  { pipes, watch, drainMs = defaultDrainMs, startMs = defaultStartMs }: ContainedLauncherOptions,
+  { pipes, watch, wayOut, drainMs = defaultDrainMs, startMs = defaultStartMs }: StartOptions,
 ): Promise<LaunchOutcome | null> {
   const { plan, filter, program } = template;
   const argv = [request.command, ...request.args];
-  const starting = startServed(request, { server, pipes, drainMs, plan, filter, program, argv, env: request.env });
+  const { env } = request;
+  const takeListener = wayOut?.takeListener;
+  const launch = { plan, filter, program, argv, env, takeListener };
+  const starting = startServed(request, { server, pipes, drainMs, ...launch });
   const started = await unlessLate(starting, startMs);
   if (started === 'late') {
     void starting.then((late) => late.kind === 'started' && late.process.kill('SIGKILL'));
@@ -148,31 +154,35 @@ async function startServedBy(
   if (started.kind === 'unserved') return null;
   if (started.kind === 'lost') return { kind: 'refused', reason: 'it could not be contained: svc-launch has ended' };
   const failure = started.settled.then((line) => (line === '' ? null : parseLaunchFailure(line)));
-  return await settle(failure, watch?.watch(started.process) ?? started.process, template, startMs);
+  const launched = watch?.watch(started.process) ?? started.process;
+  return await settle(failure, withWayOut(launched, wayOut), template, startMs);
 }
 
 async function startAsChild(
   template: LaunchTemplate,
   request: LaunchRequest,
-  { helper, door, pipes, watch, drainMs = defaultDrainMs, startMs = defaultStartMs }: StartOptions,
+  { helper, wayOut, pipes, watch, drainMs = defaultDrainMs, startMs = defaultStartMs }: StartOptions,
 ): Promise<LaunchOutcome> {
-  const words = [planAt, statusAt, filterAt, door === null ? '-' : egressAt].map(String);
+  const words = [planAt, statusAt, filterAt, wayOut === null ? '-' : egressAt].map(String);
   const started = await startProcess(request, {
     program: helper,
     args: [...words, template.program, request.command, ...request.args],
     cwd: '/',
     env: request.env,
-    others: [template.plan, 'pipe', template.filter, ...(door === null ? [] : (['ipc'] as const))],
+    others: [template.plan, 'pipe', template.filter, ...(wayOut === null ? [] : (['ipc'] as const))],
     pipes,
     drainMs,
   });
   if (started.kind === 'refused') return started;
   const { child } = started;
-  const watched = watch?.watch(started.process) ?? started.process;
-  const launched = door === null ? watched : withEgress(watched, { child, door, mayReach: request.mayReach });
+  child.once('message', (_message, listening) => {
+    child.once('close', () => (listening as Server).close());
+    wayOut?.takeListener(listening as Server);
+  });
   const status = child.stdio[statusAt];
   if (!(status instanceof Readable)) throw new Error('a started helper lacks its status');
-  return await settle(readLaunchStatus(status), launched, template, startMs);
+  const launched = watch?.watch(started.process) ?? started.process;
+  return await settle(readLaunchStatus(status), withWayOut(launched, wayOut), template, startMs);
 }
 
 function searchVariable({ searchFirst }: LaunchTemplate, { env }: LaunchRequest): Readonly<Record<string, string>> {
@@ -180,21 +190,16 @@ function searchVariable({ searchFirst }: LaunchTemplate, { env }: LaunchRequest)
   return { PATH: [searchFirst, ...(env.PATH === undefined ? [] : [env.PATH])].join(delimiter) };
 }
 
-interface ServedEgress {
-  readonly child: ChildProcess;
-  readonly door: ServesEgress;
-  readonly mayReach: LaunchRequest['mayReach'] | undefined;
+function wayOutBy(door: ServesEgress, mayReach: LaunchRequest['mayReach']): WayOut {
+  const refused = new RefusedHosts();
+  return {
+    takeListener: (listening) => door.serve(listening, (decision) => refused.add(decision), mayReach),
+    takeRefusedHosts: () => refused.take(),
+  };
 }
 
-/** The socket listens in the process's own network; its connections are ours to serve until the process ends. */
-function withEgress(launched: LaunchedProcess, { child, door, mayReach }: ServedEgress): LaunchedProcess {
-  const refused = new RefusedHosts();
-  child.once('message', (_message, handle) => {
-    const listening = handle as Server;
-    child.once('close', () => listening.close());
-    door.serve(listening, (decision) => refused.add(decision), mayReach);
-  });
-  return { ...launched, takeRefusedHosts: () => refused.take() };
+function withWayOut(launched: LaunchedProcess, wayOut: WayOut | null): LaunchedProcess {
+  return wayOut === null ? launched : { ...launched, takeRefusedHosts: wayOut.takeRefusedHosts };
 }
 
 async function settle(

@@ -3,7 +3,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { fstatSync, readlinkSync, readSync } from 'node:fs';
 import { constants } from 'node:os';
-import { Socket } from 'node:net';
+import { Server, Socket } from 'node:net';
 
 import type { LaunchEnd } from './launcher.ts';
 
@@ -18,6 +18,8 @@ export interface ServedRequest {
   readonly env: Readonly<Record<string, string>>;
   /** Descriptors of pipes that stay open until the launch leads a group; null is `/dev/null`. */
   readonly standard: readonly [number | null, number, number];
+  /** Gets the socket that listens in the network of a launch whose plan says so; it is closed when the launch has ended. */
+  readonly takeListener?: ((listening: Server) => void) | undefined;
 }
 
 /** A launch that leads a group of its own. */
@@ -42,6 +44,7 @@ interface Pending {
   forked(pid: number | 'unserved' | 'lost'): void;
   settled(line: string): void;
   ended(end: LaunchEnd): void;
+  listens(listening: Server): void;
 }
 
 /**
@@ -62,7 +65,7 @@ export class LaunchServer {
     const message = this.#isClosed ? null : encodeRequest(request);
     if (message === null) return 'unserved';
     if (this.#serving?.isOver !== false) this.#serving = Serving.start(this.#helper);
-    return (await this.#serving?.launch(message)) ?? 'unserved';
+    return (await this.#serving?.launch(message, request.takeListener)) ?? 'unserved';
   }
 
   /** Ends the helper as soon as the last of its launches is over. */
@@ -84,7 +87,9 @@ class Serving {
   private constructor(child: ChildProcess, channel: Socket) {
     this.#channel = channel;
     child.unref();
+    child.channel?.unref();
     channel.unref();
+    child.on('message', (id, listening) => this.#hand(Number(id), listening));
     channel.on('data', (chunk: Buffer) => this.#read(chunk));
     channel.on('error', () => {});
     channel.once('close', () => this.#end());
@@ -92,19 +97,27 @@ class Serving {
 
   static start(helper: string): Serving | null {
     const own = `/proc/${readlinkSync('/proc/self')}/fd`;
-    const stdio = ['ignore', 'ignore', 'ignore', 'pipe'] as const;
+    // Node takes a socket that listens from a child alone, by a channel of its own kind.
+    const stdio = ['ignore', 'ignore', 'ignore', 'pipe', 'ipc'] as const;
     const child = spawn(helper, ['serve', own], { cwd: '/', env: {}, detached: true, stdio: [...stdio] });
     child.on('error', () => {});
     const channel = child.stdio[channelAt];
     return child.pid !== undefined && channel instanceof Socket ? new Serving(child, channel) : null;
   }
 
-  async launch(message: Buffer): Promise<ServedLaunch | 'unserved' | 'lost'> {
+  async launch(
+    message: Buffer,
+    takeListener: ServedRequest['takeListener'],
+  ): Promise<ServedLaunch | 'unserved' | 'lost'> {
     const id = (this.#last = (this.#last + 1) % 2 ** 32);
     message.writeUInt32LE(id, 0);
     const pending: Partial<Pending> = {};
     const settled = new Promise<string>((resolve) => (pending.settled = resolve));
     const ended = new Promise<LaunchEnd>((resolve) => (pending.ended = resolve));
+    pending.listens = (listening) => {
+      void ended.then(() => listening.close());
+      takeListener?.(listening);
+    };
     const forked = new Promise<number | 'unserved' | 'lost'>((resolve) => (pending.forked = resolve));
     this.#pending.set(id, pending as Pending);
     this.#channel.ref();
@@ -147,6 +160,14 @@ class Serving {
     if (kind !== answerUnopened && kind !== answerEnded) return;
     this.#pending.delete(id);
     this.#rest();
+  }
+
+  #hand(id: number, listening: unknown): void {
+    if (!(listening instanceof Server)) throw new Error('svc-launch handed over what is no socket that listens');
+    const pending = this.#pending.get(id);
+    // The launch may be over by now.
+    if (pending === undefined) listening.close();
+    else pending.listens(listening);
   }
 
   /** The kernel has ended with the helper all that it started. */

@@ -10,7 +10,8 @@ import { minimalGrants } from '../src/launch/process-grants.ts';
 import type { LaunchedProcess } from '../src/launcher.ts';
 
 /**
- * Runs a program three times in one session, the second time while the first still lives, and prints what each found. With a line for the shell
+ * Runs a program three times in one session, the second time while the first still lives, and prints what each found. In class sealed all but the
+ * second may reach a host. With a line for the shell
  * it starts that instead, says so, and waits to be killed. A program of its own, started by the tests.
  */
 const [, , packageRoot = '', directory = '', ceiling = '', line = ''] = process.argv;
@@ -32,14 +33,13 @@ const place = { workdir: join(directory, 'work'), privateDirectory: join(directo
 mkdirSync(containedTemporary(place.workdir), { recursive: true });
 mkdirSync(place.privateDirectory, { mode: 0o700 });
 const session = await openPlace(containment, place, minimalGrants.limits);
-const launcher = session.launcher({
-  ...minimalGrants,
-  commands: ['python3', 'setsid', 'sh', 'sleep'],
-  unixSockets: true,
-});
+const grants = { ...minimalGrants, commands: ['python3', 'setsid', 'sh', 'sleep'], unixSockets: true };
+const alone = session.launcher(grants);
+const host = { scheme: 'https', host: 'granted.example', port: 443 } as const;
+const reaching = ceiling === 'sealed' ? session.launcher({ ...grants, networkAllow: [host] }) : alone;
 const env = containedEnvironment({ accessibleWorkdir: place.workdir, held: process.env, allow: [], achieved: ceiling });
 
-async function start(name: string, command: string, script: string): Promise<LaunchedProcess> {
+async function start(name: string, command: string, script: string, launcher = reaching): Promise<LaunchedProcess> {
   const outcome = await launcher.launch({
     command,
     args: ['-c', script],
@@ -140,7 +140,7 @@ sys.stdin.read()
 async function foundByEach(): Promise<string> {
   const first = await start('FIRST', 'python3', lookAndLeave);
   const before = await firstLine(first);
-  const second = await start('SECOND', 'python3', lookAndLeave);
+  const second = await start('SECOND', 'python3', lookAndLeave, alone);
   const beside = await firstLine(second);
   first.stdin?.end();
   await first.ended;

@@ -1,6 +1,7 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, realpathSync, rmSync } from 'node:fs';
+import { Server } from 'node:net';
 import { release, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Duplex } from 'node:stream';
@@ -9,7 +10,7 @@ import { fileURLToPath } from 'node:url';
 
 import { describe, expect, it, type TestContext } from 'vitest';
 
-import { containedEnvironment, containedTemporary } from '../src/contained-environment.ts';
+import { containedEnvironment, containedTemporary, egressPort } from '../src/contained-environment.ts';
 import { openPlace } from '../src/containment.ts';
 import { hostContainment } from '../src/host-containment.ts';
 import { minimalGrants } from '../src/launch/process-grants.ts';
@@ -28,8 +29,8 @@ interface Opened {
   readonly prepare: NonNullable<Launcher['prepare']>;
 }
 
-async function open(context: TestContext): Promise<Opened> {
-  await needsClass(context, 'scoped');
+async function open(context: TestContext, ceiling: 'sealed' | 'scoped' = 'scoped'): Promise<Opened> {
+  await needsClass(context, ceiling);
   const home = realpathSync(mkdtempSync(join(tmpdir(), 'svc-server-')));
   const containment = await hostContainment({
     packageRoot,
@@ -39,7 +40,7 @@ async function open(context: TestContext): Promise<Opened> {
     kernel: release(),
     cacheDirectory: join(home, 'cache'),
     temporaryDirectory: home,
-    ceiling: 'scoped',
+    ceiling,
   });
   const place = { workdir: join(home, 'work'), privateDirectory: join(home, 'private') };
   mkdirSync(containedTemporary(place.workdir), { recursive: true });
@@ -49,8 +50,13 @@ async function open(context: TestContext): Promise<Opened> {
     await session.close();
     rmSync(home, { recursive: true });
   });
-  const launcher = session.launcher({ ...minimalGrants, commands: ['cat', 'sh', 'sleep'] });
-  const env = containedEnvironment({ accessibleWorkdir: place.workdir, held: {}, allow: [], achieved: 'scoped' });
+  const networkAllow = ceiling === 'sealed' ? [{ scheme: 'https', host: 'granted.example', port: 443 } as const] : [];
+  const launcher = session.launcher({
+    ...minimalGrants,
+    commands: ['bash', 'cat', 'env', 'ls', 'sh', 'sleep'],
+    networkAllow,
+  });
+  const env = containedEnvironment({ accessibleWorkdir: place.workdir, held: {}, allow: [], achieved: ceiling });
   return {
     session,
     launch: (command, ...args) => launcher.launch({ command, args, env, stdin: 'pipe' }),
@@ -64,6 +70,21 @@ function servers(): readonly number[] {
     readFileSync(`/proc/self/task/${task}/children`, 'utf8').split(' ').filter(Boolean).map(Number),
   );
   return children.filter((pid) => readFileSync(`/proc/${pid}/cmdline`, 'utf8').split('\0')[1] === 'serve');
+}
+
+function parentOf(pid: number): number {
+  return Number(/^PPid:\t(\d+)$/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]);
+}
+
+/** How many sockets of this process listen in the network of a launch. */
+function openListeners(): number {
+  const { _getActiveHandles: handles } = process as unknown as { _getActiveHandles(this: void): readonly unknown[] };
+  return handles().filter((handle) => handle instanceof Server && portOf(handle) === egressPort).length;
+}
+
+function portOf(server: Server): number | null {
+  const address = server.address();
+  return typeof address === 'object' ? (address?.port ?? null) : null;
 }
 
 function started(outcome: LaunchOutcome): Extract<LaunchOutcome, { kind: 'started' }>['process'] {
@@ -126,12 +147,59 @@ describe('the helper that stays', () => {
     expect(await next.ended).toEqual({ kind: 'exited', exitCode: 0 });
   });
 
+  it('gives each of many launches that may reach a host a way out of its own, and nothing else', async (context) => {
+    const before = servers();
+    const listeners = openListeners();
+    const { launch } = await open(context, 'sealed');
+    const ask = (host: string): string =>
+      `exec 7<>/dev/tcp/127.0.0.1/3128; printf 'GET http://${host}/ HTTP/1.1\\r\\nHost: ${host}\\r\\nConnection: close\\r\\n\\r\\n' >&7; cat <&7 >&2`;
+    const hosts = Array.from({ length: 8 }, (_, index) => `host-${index}.example`);
+    const all = await Promise.all(
+      hosts.map(async (host) => {
+        const script = `ls /proc/self/fd; env | grep CHANNEL; ${ask(host)}; read x`;
+        return started(await launch('bash', '-c', script));
+      }),
+    );
+    const [server = 0, ...more] = servers().filter((pid) => !before.includes(pid));
+    expect(more).toEqual([]);
+    for (const { pid } of all) expect(parentOf(pid)).toBe(server);
+    for (const { stdin } of all) stdin?.end('x\n');
+    // The last of them is the folder that `ls` reads.
+    expect(await Promise.all(all.map(({ stdout }) => text(stdout)))).toEqual(hosts.map(() => '0\n1\n2\n3\n'));
+    for (const { stderr, ended } of all) {
+      expect(await text(stderr)).toContain(' 403 ');
+      expect(await ended).toEqual({ kind: 'exited', exitCode: 0 });
+    }
+    for (const [at, { takeRefusedHosts }] of all.entries()) {
+      const [sentence = '', ...others] = takeRefusedHosts?.() ?? [];
+      expect(sentence).toContain(hosts[at]);
+      expect(others).toEqual([]);
+    }
+    await expect.poll(openListeners).toBe(listeners);
+  });
+
+  it('takes the way out of a launch with it when it is killed', async (context) => {
+    const before = servers();
+    const listeners = openListeners();
+    const { launch } = await open(context, 'sealed');
+    const sleep = started(await launch('sleep', '1000'));
+    expect(openListeners()).toBe(listeners + 1);
+    process.kill(servers().find((pid) => !before.includes(pid)) ?? 0, 'SIGKILL');
+    expect(await sleep.ended).toEqual({ kind: 'signaled', signal: 'SIGKILL' });
+    await expect.poll(openListeners).toBe(listeners);
+    const next = started(await launch('cat'));
+    next.stdin?.end();
+    expect(await next.ended).toEqual({ kind: 'exited', exitCode: 0 });
+  });
+
   it.each([
     ['lengths that are too large', [1, 0xffff_ffff, 0, 8, 1, 0, -1, -1, -1]],
     ['no argument', [1, 8, 0, 8, 0, 0, -1, -1, -1]],
     ['words without an end', [1, 1, 0, 4, 1, 0, -1, -1, -1]],
   ])('ends at a request with %s', async (_what, numbers) => {
-    const child = spawn(helperPath(), ['serve', '/proc/self/fd'], { stdio: ['ignore', 'ignore', 'ignore', 'pipe'] });
+    const child = spawn(helperPath(), ['serve', '/proc/self/fd'], {
+      stdio: ['ignore', 'ignore', 'ignore', 'pipe', 'ipc'],
+    });
     const head = Buffer.alloc(36);
     numbers.forEach((number, index) => head.writeInt32LE(number | 0, 4 * index));
     const channel = child.stdio[3] as Duplex;
@@ -142,7 +210,9 @@ describe('the helper that stays', () => {
 
   it('begins nothing where a stream cannot be opened', async (context) => {
     needs(context);
-    const child = spawn(helperPath(), ['serve', '/proc/self/fd'], { stdio: ['ignore', 'ignore', 'ignore', 'pipe'] });
+    const child = spawn(helperPath(), ['serve', '/proc/self/fd'], {
+      stdio: ['ignore', 'ignore', 'ignore', 'pipe', 'ipc'],
+    });
     context.onTestFinished(() => void child.kill('SIGKILL'));
     const words = Buffer.from('/bin/true\0true\0');
     const head = Buffer.alloc(36);
