@@ -11,7 +11,7 @@ const [byCommand, byStart] = [1, 2];
 /** The part that is the bundle's code after a session: a fifth more, which a start that waits for its first task does not read. */
 const sessionCode = 'session';
 /** V8 forgets what has long not run. */
-const youngMs = 60_000;
+const youngSecs = 60;
 /** Of the index of a cache and the code of a bundle: twenty times what they have. */
 const maxBytes = 2 ** 24;
 
@@ -128,8 +128,10 @@ function runProgram(name) {
     isStarted = true;
     if ((kept?.index.level ?? 0) < byStart) keepCode(byStart);
   };
+  // Nothing is left to do. Without this, Node would take the heap apart piece by piece before it gives all of it back.
+  process.on('beforeExit', () => process.exit());
   process.on('exit', () => {
-    const isYoung = performance.now() < youngMs;
+    const isYoung = process.uptime() < youngSecs;
     if (isYoung) keepCode(isStarted ? byStart : byCommand, true);
     else if (fresh.size > 0) keepCode(0);
   });

@@ -69,7 +69,7 @@ function outputs(): Pick<NodeJS.Process, 'stdout' | 'stderr'> {
   let isLost = false;
   process.stdout.on('error', (error: NodeJS.ErrnoException) => (isLost ||= error.code !== 'EPIPE'));
   process.stderr.on('error', () => {});
-  process.once('beforeExit', () => {
+  process.once('exit', () => {
     if (isLost) process.exitCode = failedItself;
   });
   return process;
