@@ -75,8 +75,6 @@ export class HttpServer {
   readonly #streams = new WeakMap<Socket, ServerResponse>();
   /** How many requests wait for the answers before theirs; only connections on which any ever did are here. */
   readonly #waiting = new WeakMap<Socket, number>();
-  /** The request of a connection that was handed on last. */
-  readonly #current = new WeakMap<Duplex, ServerResponse>();
   #onLoopback = false;
   #closing = false;
 
@@ -115,7 +113,8 @@ export class HttpServer {
     this.#server.on('checkExpectation', (request, response) => this.#accept(request, response, 'other'));
     this.#server.on('connect', refuseTunnel);
     this.#server.on('clientError', (error: NodeJS.ErrnoException, connection) => {
-      if (!this.#endsAfterAnswer(error, connection)) refuseMalformed(error, connection, this.#current.get(connection));
+      if (!this.#endsAfterAnswer(error, connection))
+        refuseMalformed(error, connection, (connection as Connection)[current]);
     });
   }
 
@@ -163,7 +162,7 @@ export class HttpServer {
       this.#wait(request.socket, response, () => this.#accept(request, response, expects));
       return;
     }
-    this.#current.set(request.socket, response);
+    (request.socket as Connection)[current] = response;
     this.#watch(request, response);
     if (!this.#sendDate) response.sendDate = false;
     const target = request.url ?? '';
@@ -226,7 +225,7 @@ export class HttpServer {
 
   /** Whether a whole request is being handled before what is malformed: what it does must not be answered as if it had not been done. */
   #endsAfterAnswer({ code = '' }: NodeJS.ErrnoException, connection: Duplex): boolean {
-    const response = this.#current.get(connection);
+    const response = (connection as Connection)[current];
     const isHandled = response !== undefined && response.socket !== null && response.req.complete;
     if (!isHandled || response.headersSent || connection.destroyed || !code.startsWith('HPE_')) return false;
     response.shouldKeepAlive = false;
@@ -376,6 +375,11 @@ export class HttpServer {
     return true;
   }
 }
+
+/** The answer to the request of a connection that was handed on last. In a `WeakMap`, every closed connection would outlive the next collections. */
+const current = Symbol('current answer');
+
+type Connection = Duplex & { [current]?: ServerResponse };
 
 /** What a request expects in its `Expect` header. */
 type Expected = 'nothing' | 'continue' | 'other';
