@@ -194,9 +194,9 @@ export class TaskBoard {
       .length;
   }
 
-  /** The running task, else the last one that ran. */
+  /** The running task, else the last one that ran. The question of a child is nobody's task, and has to be asked for by its id. */
   current(): Task | null {
-    return this.#running ?? this.#last;
+    return this.#running === null || this.#running.command === 'passed' ? this.#last : this.#running;
   }
 
   /** Stops a task wherever it is; resolves to it as it then stands. A terminal task is left alone (docs/protocol.md "tasks/cancel"). */
@@ -318,7 +318,7 @@ export class TaskBoard {
   }
 
   #retire(task: Task): void {
-    this.#last = task;
+    if (task.command !== 'passed') this.#last = task;
     this.#ended += 1;
     if (task.state === 'completed') this.#completed += 1;
     else if (task.state === 'canceled' && !this.#stopMetTasks) this.#canceledAlone += 1;

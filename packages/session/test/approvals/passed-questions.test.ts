@@ -134,6 +134,20 @@ describe('the question of a child', () => {
     expect([fixture.driver.requests, fixture.results]).toEqual([[], []]);
   });
 
+  it('is no task of those who ask for the one that runs, or has run last', async () => {
+    const { fixture, approvals, ask, shown } = asked();
+    const { board } = fixture.session;
+    const { task } = board.submit({ text: '/nothing', origin: 'user', trust: 'trusted', command: 'shown' });
+    await task.whenEnded;
+    expect(board.current()).toBe(task);
+    const heard = ask(childOf('c'), questionOf('apr_1'));
+    const { id, taskId } = await shown();
+    expect([board.find(taskId)?.state, board.current()]).toEqual(['input-required', task]);
+    approvals.answer({ id, digest, ...allow }, 'person');
+    await heard;
+    expect([board.find(taskId)?.state, board.current()]).toEqual(['completed', task]);
+  });
+
   it('waits with 15 others at most, and comes a hundred times at most from one child', async () => {
     const { questions, ask, shown, fixture } = asked();
     const child = childOf('flood');
