@@ -12,11 +12,11 @@ const skills = [
   fakeSkill('own', 'For the model.', { callers: 'model' }),
 ];
 
-async function own(capsule: A2aCapsule, method: string, header: string, text = 'Fill.'): Promise<string> {
-  const params = { message: { messageId: 'm', role: 'user', parts: [{ text }] } };
+async function own(capsule: A2aCapsule, method: string, header: string, more: object = {}): Promise<string> {
+  const params = { message: { messageId: 'm', role: 'user', parts: [{ text: 'Fill.' }] } };
   const response = await fetch(capsule.url, {
     method: 'POST',
-    headers: { 'content-type': 'application/json', 'x-svc-task-skills': header },
+    headers: { 'content-type': 'application/json', 'x-svc-task-skills': header, ...more },
     body: JSON.stringify({ jsonrpc: '2.0', id: 1, method, params }),
   });
   return await response.text();
@@ -49,6 +49,23 @@ describe('x-svc-task-skills', () => {
       expect(await own(capsule, 'message/stream', given)).toContain(problem);
     }
     expect(capsule.fixture.traced).toEqual([]);
+  });
+
+  it('never has the task of another capsule begin with a skill that is for people alone', async () => {
+    const forPeople = fakeSkill('mine', 'As I say.', { callers: 'people' });
+    const capsule = (await open({ turns: [says('Done.'), says('Done.')], tools: [...skills, forPeople] })).run();
+    const peer = { 'x-svc-task-origin': 'peer', 'x-svc-task-trust': 'trusted' };
+    for (const method of ['message/send', 'message/stream']) {
+      expect(await own(capsule, method, 'pdf, mine', peer)).toContain(
+        'no skill mine can be called by other capsules; there are pdf, tone',
+      );
+    }
+    expect(capsule.fixture.traced).toEqual([]);
+    for (const more of [peer, {}]) {
+      const named = more === peer ? 'pdf' : 'mine';
+      expect(JSON.parse(await own(capsule, 'message/send', named, more))).toHaveProperty('result');
+      await expect.poll(() => capsule.fixture.traced).toContainEqual(expect.objectContaining({ skill_name: named }));
+    }
   });
 
   it('makes a task of its own of a message that would answer a question, and another of the same key', async () => {

@@ -94,14 +94,14 @@ function sourcedTask({ parsed, prepared }: ReceivedMessage, headers: OriginHeade
 }
 
 /** Throws the fault `-32602` for skills that a task cannot begin with, and for a completion that names any. */
-function skillsOf(header: Header, { delegation }: SourcedTask, session: Session): readonly string[] {
+function skillsOf(header: Header, { source, delegation }: SourcedTask, session: Session): readonly string[] {
   const decoded = decodeTaskSkills(header);
   const invalid = (problem: string) => new JsonRpcFault('invalid-params', `Invalid params: ${skillsHeader} ${problem}`);
   if (decoded.kind === 'invalid') throw invalid(decoded.problem);
   const { skills } = decoded;
   if (skills.length === 0) return skills;
   if (delegation !== null) throw invalid('does not go with a completion');
-  const problem = session.skills.problem(skills);
+  const problem = session.skills.problem(skills, source.origin === 'peer' ? 'other capsules' : 'people');
   if (problem !== null) throw invalid(`is no good here: ${problem}`);
   return skills;
 }

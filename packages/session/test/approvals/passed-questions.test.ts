@@ -134,7 +134,7 @@ describe('the question of a child', () => {
     expect([fixture.driver.requests, fixture.results]).toEqual([[], []]);
   });
 
-  it('is no task of those who ask for the one that runs, or has run last', async () => {
+  it('never takes the place of the task that runs, or has run last', async () => {
     const { fixture, approvals, ask, shown } = asked();
     const { board } = fixture.session;
     const { task } = board.submit({ text: '/nothing', origin: 'user', trust: 'trusted', command: 'shown' });

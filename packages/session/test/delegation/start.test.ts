@@ -107,6 +107,15 @@ describe('a delegation', () => {
     expect(asked['headers']).not.toHaveProperty('authorization');
   });
 
+  it('names no skill for the child, whatever the model of the parent writes', async () => {
+    await starting();
+    const skills = { skills: ['deploy'], 'x-svc-task-skills': 'deploy', metadata: { 'urn:svc:skills:1': ['deploy'] } };
+    await fixture.delegations.start({ ...request, ...skills, task: '/deploy now' }, fixture.call());
+    const asked = await fixture.referee.noted('asked');
+    expect(asked).toMatchObject({ params: { message: { parts: [{ text: '/deploy now' }] } } });
+    expect(JSON.stringify(asked)).not.toContain('skills');
+  });
+
   it('sends the listener token where the child has been given it', async () => {
     await starting(
       {},

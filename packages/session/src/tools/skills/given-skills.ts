@@ -18,21 +18,26 @@ const maxFilled = 4 * 1024 * 1024;
 export class GivenSkills {
   /** The names of the skills that a person can have a task begin with, in the order of the tools. */
   readonly names: readonly string[];
+  /** The names that another capsule can give too. Its model writes its messages, so a skill that is for people alone is not among them. */
+  readonly #forPeers: readonly string[];
   readonly #ceiling: CallCeiling | null;
   /** By task, until it has settled. */
   readonly #texts = new Map<string, readonly GivenSkill[]>();
 
   constructor(tools: readonly Tool[], ceiling: CallCeiling | null) {
-    this.names = tools.filter(({ kind, callers }) => kind === 'skill' && callers !== 'model').map(({ name }) => name);
+    const named = tools.filter(({ kind, callers }) => kind === 'skill' && callers !== 'model');
+    this.names = named.map(({ name }) => name);
+    this.#forPeers = named.filter(({ callers }) => callers !== 'people').map(({ name }) => name);
     this.#ceiling = ceiling;
   }
 
-  /** Why no task can begin with these, as a clause; null where one can. */
-  problem(skills: readonly string[]): string | null {
-    const unknown = skills.find((name) => !this.names.includes(name));
+  /** Why no task that these give can begin with the skills, as a clause; null where one can. */
+  problem(skills: readonly string[], from: 'people' | 'other capsules' = 'people'): string | null {
+    const names = from === 'people' ? this.names : this.#forPeers;
+    const unknown = skills.find((name) => !names.includes(name));
     if (unknown === undefined) return this.#ceiling?.clash(skills) ?? null;
-    const there = this.names.length === 0 ? 'there is none' : `there are ${firstNames(this.names, mostNamed)}`;
-    return `no skill ${unknown} can be called by people; ${there}`;
+    const there = names.length === 0 ? 'there is none' : `there are ${firstNames(names, mostNamed)}`;
+    return `no skill ${unknown} can be called by ${from}; ${there}`;
   }
 
   /** What a task was given so far, in its order. */
