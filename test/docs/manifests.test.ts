@@ -49,6 +49,7 @@ const env = {
   AWS_ACCESS_KEY_ID: 'AKIDEXAMPLE',
   AWS_SECRET_ACCESS_KEY: 'secret-of-nobody',
   NOTIFY_SECRET: 's',
+  NTFY_TOKEN: 'tk_1',
 };
 
 /** The warnings of a listing; throws, as the loader does, for what is wrong with it. */

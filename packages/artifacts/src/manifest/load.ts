@@ -41,7 +41,7 @@ interface LoadRequest {
 const apiKeyPath = 'inference.api_key';
 /** The places of keys that only the host has. */
 const keyPaths =
-  /^(?:inference\.api_key|notify\.secret|capabilities\.credentials\.[^.]+\.(?:value|session_token|client_secret))$/;
+  /^(?:inference\.api_key|notify\.(?:secret|token)|capabilities\.credentials\.[^.]+\.(?:value|session_token|client_secret))$/;
 const defaultPeerTtlSecs = 3600;
 
 /**
@@ -155,12 +155,13 @@ function secretVariablesOf(
 }
 
 function notifySecretOf({ notify }: CapsuleManifest, reading: KeyReading): Pick<LoadedManifest, 'notifySecret'> {
-  const secret = secretOf(notify?.secret, reading);
+  const secret = secretOf(notify?.secret ?? notify?.token, reading);
   return secret === null ? {} : { notifySecret: secret };
 }
 
 function withoutValues({ notify, ...manifest }: CapsuleManifest): CapsuleManifest {
-  return { ...withoutKeys(manifest), ...(notify === undefined ? {} : { notify: { webhook: notify.webhook } }) };
+  const { secret: _, token: __, ...target } = notify ?? {};
+  return { ...withoutKeys(manifest), ...(notify === undefined ? {} : { notify: target }) };
 }
 
 function withoutKeys(manifest: CapsuleManifest): CapsuleManifest {

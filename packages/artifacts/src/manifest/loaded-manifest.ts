@@ -9,7 +9,7 @@ import type { KeyPath } from './key-path.ts';
 export interface LoadedManifest {
   /** The whole text of the file; a credential may stand in it. */
   readonly text: string;
-  /** Defaults filled in, references resolved, unknown keys gone. Never holds `inference.api_key`, `notify.secret` or the value of a credential. */
+  /** Defaults filled in, references resolved, unknown keys gone. Never holds `inference.api_key`, a secret of `notify` or the value of a credential. */
   readonly manifest: CapsuleManifest;
   /** `inference.api_key`; absent when the manifest has none or was only inspected, and for a replay also when its variable is not set. */
   readonly apiKey?: Secret;
@@ -17,7 +17,7 @@ export interface LoadedManifest {
   readonly keyVariable: string | null;
   /** The keys of `capabilities.credentials` by name, and what is secret beside them by `besideValue`; absent as `apiKey` is. */
   readonly credentials?: ReadonlyMap<string, Secret>;
-  /** `notify.secret`; absent as `apiKey` is. */
+  /** `notify.secret` or `notify.token`; absent as `apiKey` is. */
   readonly notifySecret?: Secret;
   /** The variables of keys and secrets beside `keyVariable`; absent without any. */
   readonly secretVariables?: readonly string[];
@@ -34,6 +34,12 @@ export interface LoadedManifest {
   readonly locate: (path: KeyPath, part: 'key' | 'value') => SourceLocation;
   /** Caches it for the next start if that is allowed; called once nothing refuses this one. Absent where it came from the cache, and without a cache. */
   readonly keep?: () => void;
+}
+
+/** The address of the target that `notify` names; null without one. */
+export function notifiedAddress({ notify }: CapsuleManifest): URL | null {
+  const address = notify?.webhook ?? notify?.ntfy;
+  return address === undefined ? null : new URL(address);
 }
 
 /** Where a secret beside the value of a credential stands in `LoadedManifest.credentials`. */

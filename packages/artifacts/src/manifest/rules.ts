@@ -8,6 +8,7 @@ import { checkApprovals } from './approval-rules.ts';
 import { doorNames } from './door-names.ts';
 import { Draft, type KeyPath, renderKeyPath } from './key-path.ts';
 import type { Findings } from './checked-document.ts';
+import { checkNotify } from './notify.ts';
 import { bundledDrivers, isBundledDriver, runtimeTools } from './names.ts';
 import { lifetimeSecs } from './units.ts';
 
@@ -26,6 +27,7 @@ export function checkCapsuleRules(data: unknown, findings: Findings): void {
   checkProject(draft, findings);
   checkCredentials(draft, findings);
   checkApprovals(draft, findings);
+  checkNotify(draft, findings);
 }
 
 /** What nobody may write in would be written in all the same. */

@@ -18,6 +18,7 @@ import {
   versionRange,
 } from './name-schemas.ts';
 import { ofLogin } from './names.ts';
+import { notify } from './notify.ts';
 import { ageSecs, byteSize, lifetimeSecs } from './units.ts';
 import { normalizeWorkdirPath } from './workdir-path.ts';
 
@@ -196,15 +197,6 @@ const pushHost = z.union(
   [destination, z.strictObject({ host: destination, private: z._default(z.boolean(), false) })],
   'must be a host, or a block with host and private',
 );
-
-/** Where the operator hears of questions, ends and serious refusals. What such a service reads from the query may stand there. */
-const webhook = z.string().check(
-  z.refine((text) => endpointFault(text.replace(/\?[^#]*$/, '')) === undefined, {
-    error: ({ input }) => endpointFault(String(input).replace(/\?[^#]*$/, '')),
-  }),
-);
-
-const notify = z.strictObject({ webhook, secret: z.optional(someText) });
 
 const push = z.strictObject({ allow: z._default(z.array(pushHost), []) });
 

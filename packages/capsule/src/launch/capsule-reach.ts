@@ -1,7 +1,7 @@
 /** Says what a capsule gets of this machine's network, environment and files. */
 
 import type { EffectiveGrants } from '@svc/artifacts/grants/effective-grants.ts';
-import type { LoadedManifest } from '@svc/artifacts/manifest/loaded-manifest.ts';
+import { type LoadedManifest, notifiedAddress } from '@svc/artifacts/manifest/loaded-manifest.ts';
 import { destinationOf, formatDestination } from '@svc/kit/net/network-destination.ts';
 import { registryOf } from './package-runner.ts';
 
@@ -23,7 +23,8 @@ export function reachOf({ loaded, grants }: DeclaredReach): CapsuleReach {
   const { keyVariable, references, secretVariables = [], manifest } = loaded;
   const { endpoint, networkAllow, peerFetchAllow, envAllow, hostRead } = grants;
   const registries = manifest.artifacts.flatMap(({ runs = [], env }) => runs.flatMap((name) => registryOf(name, env)));
-  const notified = manifest.notify === undefined ? undefined : destinationOf(new URL(manifest.notify.webhook));
+  const address = notifiedAddress(manifest);
+  const notified = address === null ? undefined : destinationOf(address);
   const places = [
     ...(endpoint === null ? [] : [endpoint]),
     ...networkAllow,

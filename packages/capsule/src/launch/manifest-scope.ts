@@ -2,7 +2,7 @@
 
 import type { ScopeObject } from '@svc/artifacts/grants/scope-object.ts';
 import { chosenTools, serverToolName } from '@svc/artifacts/manifest/chosen-tools.ts';
-import type { LoadedManifest } from '@svc/artifacts/manifest/loaded-manifest.ts';
+import { type LoadedManifest, notifiedAddress } from '@svc/artifacts/manifest/loaded-manifest.ts';
 
 type ManifestScope = Pick<ScopeObject, 'tool_variables' | 'renamed_tools' | 'discovered_skills' | 'notified'>;
 
@@ -34,6 +34,7 @@ function discoveredSkills({ manifest }: LoadedManifest): Pick<ScopeObject, 'disc
 }
 
 /** Its path may be a secret, and is not shown. */
-function notified({ manifest: { notify } }: LoadedManifest): Pick<ScopeObject, 'notified'> {
-  return notify === undefined ? {} : { notified: new URL(notify.webhook).origin };
+function notified({ manifest }: LoadedManifest): Pick<ScopeObject, 'notified'> {
+  const address = notifiedAddress(manifest);
+  return address === null ? {} : { notified: address.origin };
 }

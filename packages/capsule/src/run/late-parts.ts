@@ -1,5 +1,6 @@
 /** Opens the parts of a session that not every session has: what it has no use for is not loaded. */
 
+import { notifiedAddress } from '@svc/artifacts/manifest/loaded-manifest.ts';
 import { diagnosticOf } from '@svc/kit/diagnostics/diagnostic.ts';
 import { recordRedaction } from '@svc/kit/diagnostics/handle-id.ts';
 import { systemClock } from '@svc/kit/system-clock.ts';
@@ -77,19 +78,23 @@ export async function approvalsOf(
   return await (await import('./session-approvals.ts')).openApprovals(open, { ...session, settings });
 }
 
-/** Sends what happens to the address of `notify` until the session ends; returns whether that still takes it. Loads nothing for a manifest without one. */
+/** Sends what happens to the target of `notify` until the session ends; returns whether somebody hears it there. Loads nothing for a manifest without one. */
 export async function notificationsOf(
   { launch, sessionId, onWarning }: OpenSessionRequest,
   activity: SessionActivity,
   { record, onLost, ends }: DoorsAround,
 ): Promise<() => boolean> {
-  const { name, notify } = launch.loaded.manifest;
-  if (notify === undefined) return () => false;
-  const { OperatorNotifications } = await import('@svc/doors/a2a/push/operator-notifications.ts');
+  const { manifest, notifySecret: secret = null } = launch.loaded;
+  const url = notifiedAddress(manifest);
+  if (url === null) return () => false;
+  const [{ OperatorNotifications }, { ntfyTarget, webhookTarget }] = await Promise.all([
+    import('@svc/doors/a2a/push/operator-notifications.ts'),
+    import('@svc/doors/a2a/push/operator-targets.ts'),
+  ]);
+  const targetOf = manifest.notify?.ntfy === undefined ? webhookTarget : ntfyTarget;
   const notifications = new OperatorNotifications({
-    url: new URL(notify.webhook),
-    secret: launch.loaded.notifySecret ?? null,
-    capsule: name,
+    target: targetOf({ url, secret, clock: systemClock }),
+    capsule: manifest.name,
     sessionId,
     redact: recordRedaction(launch.redactor),
     onWarning,
@@ -101,5 +106,5 @@ export async function notificationsOf(
     const lost = line === null ? null : diagnosticOf(() => record(line));
     if (lost !== null) onLost(lost);
   });
-  return () => !notifications.isGone;
+  return () => notifications.isHeard;
 }

@@ -13,6 +13,7 @@ import type { TraceEvent } from '@svc/record/trace/events.ts';
 import { Task } from '@svc/session/task/task.ts';
 import { FakeClock } from '../../../../../test/support/fake-clock.ts';
 import { OperatorNotifications } from './operator-notifications.ts';
+import { ntfyTarget, webhookTarget } from './operator-targets.ts';
 
 interface Received {
   readonly headers: IncomingHttpHeaders;
@@ -30,6 +31,10 @@ async function listening(answer: RequestListener): Promise<number> {
   return (server.address() as AddressInfo).port;
 }
 
+function bodyOf(raw: string): Received['body'] {
+  return raw.startsWith('{') ? (JSON.parse(raw) as Received['body']) : { type: 'text', data: {} };
+}
+
 /** A target that notes what it gets, and answers it so. */
 class Receiver {
   readonly received: Received[] = [];
@@ -43,7 +48,7 @@ class Receiver {
       request.on('data', (chunk: Buffer) => chunks.push(chunk));
       request.on('end', () => {
         const raw = Buffer.concat(chunks).toString();
-        receiver.received.push({ headers: request.headers, raw, body: JSON.parse(raw) as Received['body'] });
+        receiver.received.push({ headers: request.headers, raw, body: bodyOf(raw) });
         response.writeHead(status, headers).end();
         for (const watcher of receiver.#watchers.splice(0)) watcher();
       });
@@ -66,14 +71,18 @@ interface Notified {
   readonly note: (event: TraceEvent) => void;
 }
 
-function notifying(port: number, secret: string | null = null, known: readonly string[] = []): Notified {
+function notifying(
+  port: number,
+  secret: string | null = null,
+  { known = [], targetOf = webhookTarget }: { known?: readonly string[]; targetOf?: typeof webhookTarget } = {},
+): Notified {
+  const url = new URL(`http://127.0.0.1:${port}/hook${targetOf === webhookTarget ? '?of=mine' : ''}`);
   const clock = new FakeClock();
   const warnings: Diagnostic[] = [];
   const redactor = new Redactor();
   for (const value of known) redactor.register(new Secret(value));
   const notifications = new OperatorNotifications({
-    url: new URL(`http://127.0.0.1:${port}/hook?of=mine`),
-    secret: secret === null ? null : new Secret(secret),
+    target: targetOf({ url, secret: secret === null ? null : new Secret(secret), clock }),
     capsule: 'demo',
     sessionId: 'ses_1',
     redact: (text) => redactor.redact(text),
@@ -144,7 +153,7 @@ describe('the target of an operator', () => {
 
   it('gets no key, nothing that a screen obeys, and no more than 2,048 characters of a text', async () => {
     const receiver = await Receiver.open();
-    const { ask, task, notifications } = notifying(receiver.port, null, ['canary-key-0123456789']);
+    const { ask, task, notifications } = notifying(receiver.port, null, { known: ['canary-key-0123456789'] });
     ask(`\u001B[2J\u202Ecanary-key-0123456789 ${'x'.repeat(1_000_000)}`);
     Object.assign(task, { failure: `the host said canary-key-0123456789\u0000` });
     notifications.hear({ kind: 'task-settled', task });
@@ -228,11 +237,11 @@ describe('the target of an operator', () => {
   it('counts as nobody after an answer of 410, and what it is not told is reported', async () => {
     const receiver = await Receiver.open(410);
     const { ask, notifications, warnings } = notifying(receiver.port);
-    expect(notifications.isGone).toBe(false);
+    expect(notifications.isHeard).toBe(true);
     ask('Which one?');
     ask('And now?');
     await receiver.until(1);
-    await expect.poll(() => notifications.isGone).toBe(true);
+    await expect.poll(() => notifications.isHeard).toBe(false);
     ask('And then?');
     expect(await notifications.end()).toMatchObject({ sent: 0, lost: 3, reason: 'it answered 410' });
     expect(receiver.received).toHaveLength(1);
@@ -256,5 +265,56 @@ describe('the target of an operator', () => {
     expect(isOver).toBe(false);
     clock.advance(1);
     expect(await ending).toMatchObject({ lost: 1, reason: 'the session ended' });
+  });
+});
+
+describe('a topic of an ntfy server', () => {
+  // A server of ntfy 2.13.0 took these, and gave subscribers the title, the priority, the tags and the whole text.
+  it('gets title, priority and tags as ASCII in headers, the text as the body, and the token', async () => {
+    const receiver = await Receiver.open();
+    const { notifications, task, ask, note } = notifying(receiver.port, 'tk_0123456789', { targetOf: ntfyTarget });
+    ask('Wie schön?');
+    note({ ...refusal, serious: 'metadata' });
+    notifications.hear({ kind: 'task-settled', task });
+    const received = await receiver.until(3);
+    const shown = received.map(({ headers, raw }) => [headers['title'], headers['priority'], headers['tags'], raw]);
+    expect(shown).toEqual([
+      ['demo asks', '4', 'question', `Wie schön?\nses_1 ${task.id}`],
+      [
+        'demo: serious refusal',
+        '5',
+        'rotating_light',
+        'svc refused an address at which clouds give keys to any program: host 169.254.169.254:80, asked for by programs, refused by r\nses_1',
+      ],
+      ['demo: task submitted', '3', 'x', `ses_1 ${task.id}`],
+    ]);
+    const { authorization, 'content-type': type, ...headers } = received[0]?.headers ?? {};
+    expect([authorization, type]).toEqual(['Bearer tk_0123456789', 'text/plain; charset=utf-8']);
+    expect(Object.keys(headers).filter((name) => name.startsWith('webhook-'))).toEqual([]);
+  });
+
+  it('gets less than 4,096 bytes, what the text is about among them, and no character that is cut in two', async () => {
+    const receiver = await Receiver.open();
+    const { ask, task } = notifying(receiver.port, null, { targetOf: ntfyTarget });
+    for (const text of ['€'.repeat(5000), `x${'€'.repeat(5000)}`, `xx${'€'.repeat(5000)}`]) ask(text);
+    for (const { raw } of await receiver.until(3)) {
+      const [text, about] = raw.split('\n');
+      expect(text).toMatch(/^x{0,2}€+…$/);
+      expect(about).toBe(`ses_1 ${task.id}`);
+      expect(Buffer.byteLength(raw)).toBeLessThan(4096);
+      expect(Buffer.byteLength(raw)).toBeGreaterThan(4091);
+    }
+  });
+
+  it('gets it again after an answer of 429, as a webhook does', async () => {
+    const receiver = await Receiver.open(429);
+    const { ask, clock, warnings } = notifying(receiver.port, null, { targetOf: ntfyTarget });
+    ask('Which one?');
+    await receiver.until(1);
+    await expect
+      .poll(() => warnings.map(({ message }) => message))
+      .toEqual([`a notification did not reach 127.0.0.1:${receiver.port}: it answered 429`]);
+    clock.advance(1000);
+    expect(await receiver.until(2)).toHaveLength(2);
   });
 });

@@ -1,18 +1,14 @@
-/** Sends questions, ends of tasks and serious refusals to the one address that the manifest names (docs/boundary.md "Notifications"). */
+/** Sends questions, ends of tasks and serious refusals to the one target of a capsule (docs/boundary.md "Notifications"). */
 
 import { atMost, type Clock } from '@svc/kit/clock.ts';
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import { printable, shortened } from '@svc/kit/diagnostics/printable.ts';
-import type { Secret } from '@svc/kit/diagnostics/secret.ts';
-import { destinationOf } from '@svc/kit/net/network-destination.ts';
-import { systemResolver } from '@svc/kit/net/resolver.ts';
 import type { TraceEvent } from '@svc/record/trace/events.ts';
 import { seriousWords } from '@svc/record/trace/serious-refusals.ts';
 import type { Activity } from '@svc/session/task/activity.ts';
-import { postNotification } from './post-notification.ts';
+import type { Notice, Target } from './operator-targets.ts';
 import { PushBudget } from './push-budget.ts';
 import { PushQueue } from './push-queue.ts';
-import { PushRule } from './push-rule.ts';
 
 const minuteMs = 60_000;
 /** Notifications of each type in one minute, so that ends of tasks hide no refusal; what is more is counted. */
@@ -23,11 +19,9 @@ const maxText = 2048;
 const endWithinMs = 2000;
 const gone = 'it answered 410';
 
-/** Where the operator of a session is notified. */
-export interface OperatorTarget {
-  readonly url: URL;
-  /** What notifications are signed with; null signs none. */
-  readonly secret: Secret | null;
+/** What the operator of a session is notified of, and where. */
+export interface NotifiedSession {
+  readonly target: Target;
   readonly capsule: string;
   readonly sessionId: string;
   readonly redact: (text: string) => string;
@@ -35,14 +29,11 @@ export interface OperatorTarget {
   readonly clock: Clock;
 }
 
-interface Told {
-  readonly type: 'question.asked' | 'task.ended' | 'refusal.serious';
-  readonly data: Readonly<Record<string, string | number | undefined>>;
-}
+type Told = Pick<Notice, 'type'> & { readonly data: Readonly<Record<string, string | number | undefined>> };
 
 /** The notifications of one session, one on its way at a time. */
 export class OperatorNotifications {
-  readonly #target: OperatorTarget;
+  readonly #session: NotifiedSession;
   readonly #queue: PushQueue;
   #minuteFromMs = 0;
   readonly #ofMinute = new Map<Told['type'], number>();
@@ -54,21 +45,15 @@ export class OperatorNotifications {
   /** What was not sent since. */
   #afterGone = 0;
 
-  constructor(target: OperatorTarget) {
-    const { url, secret, clock } = target;
-    this.#target = target;
-    const destination = destinationOf(url);
-    // The operator chose the host: it may lie in their own network, and never at an address that gives secrets away.
-    const rule = new PushRule(destination === undefined ? [] : [{ destination, isPrivate: true }]);
+  constructor(session: NotifiedSession) {
+    const { target, clock } = session;
+    this.#session = session;
     this.#queue = new PushQueue({
-      receiver: { headers: { 'content-type': 'application/json' }, key: secret === null ? null : keyOf(secret) },
+      receiver: { headers: {}, key: target.key },
       clock,
       share: new PushBudget().enter({ name: 'operator', seesAll: true }),
       post: async (headers, body, signal) => {
-        const posted = await postNotification(
-          { url, headers, body, signal },
-          { rule, resolver: systemResolver, clock },
-        );
+        const posted = await target.send(headers, body, signal);
         if (!signal.aborted) this.#came(posted.kind === 'taken' ? null : 'why' in posted ? posted.why : gone);
         return posted;
       },
@@ -81,9 +66,9 @@ export class OperatorNotifications {
     });
   }
 
-  /** Whether the target has said that it takes no more. */
-  get isGone(): boolean {
-    return this.#isGone;
+  /** Whether somebody hears of a question that is asked now, as far as is known. */
+  get isHeard(): boolean {
+    return !this.#isGone && !(this.#session.target.needsSuccess && this.#isFailing);
   }
 
   hear(told: Activity): void {
@@ -105,14 +90,14 @@ export class OperatorNotifications {
 
   /** Sends what it can within two seconds. Returns the line of the trace for what did not arrive, null where all did. */
   async end(): Promise<TraceEvent | null> {
-    const { url, clock } = this.#target;
+    const { target, clock } = this.#session;
     await atMost(clock, endWithinMs, this.#queue.drain());
     this.#queue.end(true);
     const { sent, lost, why } = this.#queue.totals;
     const all = lost + this.#leftOut + this.#afterGone;
     if (all === 0) return null;
     const reason = this.#isGone ? gone : (why ?? 'there were too many in a minute');
-    return { event_type: 'push_lost', host: url.host, sent, lost: all, reason };
+    return { event_type: 'push_lost', host: target.place, sent, lost: all, reason };
   }
 
   #tell({ type, data }: Told): void {
@@ -120,7 +105,7 @@ export class OperatorNotifications {
       this.#afterGone += 1;
       return;
     }
-    const { clock, capsule, sessionId, redact } = this.#target;
+    const { clock, capsule, sessionId, redact } = this.#session;
     const nowMs = clock.monotonicMs();
     if (nowMs - this.#minuteFromMs >= minuteMs) {
       this.#minuteFromMs = nowMs;
@@ -136,7 +121,7 @@ export class OperatorNotifications {
     const shown = text === undefined ? {} : { text: shortened(printable(redact(String(text))), maxText) };
     const missed = this.#leftOut === 0 ? {} : { left_out: this.#leftOut };
     this.#leftOut = 0;
-    const body = {
+    const body: Notice = {
       type,
       timestamp: new Date(clock.now()).toISOString(),
       data: { capsule, session_id: sessionId, ...rest, ...shown, ...missed },
@@ -149,13 +134,7 @@ export class OperatorNotifications {
     const wasFailing = this.#isFailing;
     this.#isFailing = why !== null;
     if (why === null || wasFailing) return;
-    const { url, onWarning } = this.#target;
-    onWarning(new Diagnostic('W-APR-005', `a notification did not reach ${url.host}: ${why}`));
+    const { target, onWarning } = this.#session;
+    onWarning(new Diagnostic('W-APR-005', `a notification did not reach ${target.place}: ${why}`));
   }
-}
-
-/** As Standard Webhooks have it, a secret after `whsec_` is base64; any other is the key itself. */
-function keyOf(secret: Secret): Buffer {
-  const [, encoded] = /^whsec_([A-Za-z0-9+/]+={0,2})$/.exec(secret.reveal()) ?? [];
-  return encoded === undefined ? Buffer.from(secret.reveal()) : Buffer.from(encoded, 'base64');
 }
