@@ -1,6 +1,7 @@
-/** Commands that a person at the terminal grants to a task while it runs. */
+/** Commands, and writing in the folder, that a person at the terminal grants to a task while it runs. */
 
-import { readFileSync, rmSync } from 'node:fs';
+import { execFileSync } from 'node:child_process';
+import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 
 import { afterEach, describe, expect, it, type TestContext } from 'vitest';
@@ -41,12 +42,22 @@ function environment(minute: FirstMinute): Record<string, string> {
   return Object.fromEntries(Object.entries(minute.environment({})).map(([name, value]) => [name, value ?? '']));
 }
 
-/** A call has to be read before its answer counts. */
 async function answers(terminal: TerminalProcess, keys: string, program = 'tr'): Promise<void> {
   await terminal.shows(
     new RegExp(`^ {2}"/[^"]*/${program}", with any arguments, held to all else that the task was granted$`),
   );
-  await terminal.shows(/^grant it\? y for the next command, s in this session, n no >/);
+  await reads(terminal, keys, /^grant it\? y for the next command, s in this session, n no >/);
+}
+
+/** The same for writing. */
+async function answersWriting(terminal: TerminalProcess, keys: string): Promise<void> {
+  await terminal.shows(/^ {2}"\/[^"]*\/shop", where a command can change and remove files, and there is no undo yet$/);
+  await reads(terminal, keys, /^grant writing in it\? y for the next command, s in this session, n no >/);
+}
+
+/** A call has to be read before its answer counts. */
+async function reads(terminal: TerminalProcess, keys: string, prompt: RegExp): Promise<void> {
+  await terminal.shows(prompt);
   await new Promise((resolve) => setTimeout(resolve, 400));
   terminal.type(keys);
 }
@@ -203,14 +214,154 @@ describe.skipIf(!hasPseudoTerminals()).each(asOneself)(
     }, 120_000);
 
     it('stays refused with -p and without a terminal, and nobody is asked', async (context) => {
-      const minute = await fresh(context, setup, shouts);
+      const minute = await fresh(context, setup, `${shouts}; > note`);
+      const lines = ['refused: tr (not allowed): --allow tr', 'refused: ./shop (read only): --write', ''];
       const quiet = await minute.svc(['say it loud']);
-      expect(quiet).toEqual({ code: 0, stdout: 'Done.\n', stderr: 'refused: tr (not allowed): --allow tr\n' });
-      await minute.runs(shouts);
+      expect(quiet).toEqual({ code: 0, stdout: 'Done.\n', stderr: lines.join('\n') });
+      await minute.runs(`${shouts}; > note`);
       const terminal = start(minute, ['-p', 'say it loud']);
       expect(await terminal.ended).toBe(0);
-      expect(terminal.terminal.rows.join('\n')).toContain('refused: tr (not allowed): --allow tr');
+      expect(terminal.terminal.rows.join('\n')).toContain(lines.join('\n').trimEnd());
       for (const id of minute.sessions) expect(() => minute.ofSession('approvals.jsonl', id)).toThrow('ENOENT');
+    }, 120_000);
+  },
+);
+
+const refusedWriting = /cannot create [a-z]+: (?:Read-only file system|Permission denied)/;
+
+describe.skipIf(!hasPseudoTerminals()).each(asOneself)(
+  'writing in the folder of a task that was granted it read only, in $name (skipped without python3)',
+  (setup) => {
+    it('holds for all further commands once a person grants it to the session, and stands in the capsule made of it', async (context) => {
+      const minute = await fresh(context, setup);
+      const edit = { command: 'write', path: 'project/note', content: 'x' };
+      await minute.plays(
+        calls('svc-tool-editor', edit),
+        calls('sh', { command: 'echo abc > note' }, 'c2'),
+        calls('sh', { command: 'sed -i s/b/B/ note && cat note && > deep/more' }, 'c3'),
+        calls('svc-tool-editor', edit, 'c4'),
+      );
+      minute.write({ 'deep/here': '' });
+      const terminal = start(minute);
+      await answersWriting(terminal, 's\r');
+      expect(await terminal.ended).toBe(0);
+      const [edited, made, changed, again] = minute.results;
+      expect(edited).toMatch(
+        /\n\[a person has granted writing in the folder to commands from now on: do what was refused again, with sh\]$/,
+      );
+      expect(made).toContain('exit code: 0');
+      expect(changed).toContain('stdout:\naBc\n');
+      expect(again).not.toContain('person');
+      expect(readFileSync(join(minute.folder, 'note'), 'utf8')).toBe('aBc\n');
+      const rows = terminal.terminal.rows.join('\n');
+      expect(rows).toMatch(/^new: note, deep\/more$/m);
+      expect(rows).not.toContain('refused: ');
+      expect(approvals(minute)).toMatchObject([
+        { k: 'asked', effect: { kind: 'grant', write: minute.folder } },
+        { ...asPerson, decision: 'allow', option: 'session' },
+        { k: 'started' },
+      ]);
+      const [id = ''] = minute.sessions;
+      expect((await minute.svc(['new', 'capsule', 'loud', '--from', id])).code).toBe(0);
+      expect(readFileSync(join(minute.folder, 'loud', 'svc.yaml'), 'utf8')).toMatch(/project: \{ .*write: true \}/);
+      expect(await minute.svc(['run', '--replay', id])).toMatchObject({ code: 0, stderr: '' });
+      const { stdout } = await minute.svc(['trace', 'show', id, '--grants']);
+      expect(stdout).toContain(`granted while it ran:\n  writing in "${minute.folder}" from then on, by terminal at `);
+    }, 120_000);
+
+    it('holds for the next command alone once a person grants it once, and in a chat for none of another task', async (context) => {
+      const minute = await fresh(context, setup);
+      const writes = (to: string): string => `echo x > ${to}`;
+      await minute.plays(
+        calls('sh', { command: writes('one') }),
+        calls('sh', { command: writes('two') }, 'c2'),
+        calls('sh', { command: writes('three') }, 'c3'),
+        says('First.'),
+        calls('sh', { command: writes('four') }, 'c4'),
+        says('Second.'),
+      );
+      const chat = start(minute, ['chat']);
+      await chat.shows(/^> *$/);
+      chat.type('write it down\r');
+      await answersWriting(chat, 'y\r');
+      const asked = (): number => approvals(minute).filter(({ k }) => k === 'asked').length;
+      for (const [count, keys] of [
+        [2, 'y\r'],
+        [3, 'n\r'],
+      ] as const) {
+        await expect.poll(asked, { timeout: 60_000 }).toBe(count);
+        await answersWriting(chat, keys);
+        if (count === 2) {
+          await chat.shows(/First\./);
+          chat.type('and again\r');
+        }
+      }
+      await chat.shows(/Second\./);
+      const [one, two, three, four] = minute.results;
+      expect(one).toContain('granted writing in the folder to the next command alone');
+      expect(two).toContain('exit code: 0');
+      expect(three).toMatch(refusedWriting);
+      expect(four).toMatch(refusedWriting);
+      expect(four).toContain('[writing in the folder stays refused: a person denied this call]');
+      expect(readdirSync(minute.folder)).toEqual(['two']);
+      expect(await stopped(chat)).toBe(0);
+    }, 120_000);
+  },
+);
+
+describe.skipIf(!hasPseudoTerminals())(
+  'the folder of a task that may write since a person granted it (skipped without python3)',
+  () => {
+    it('keeps what git runs and what is masked from that command, and what it made from the next one', async (context) => {
+      const setup = asOneself.find((each) => each.class === 'sealed');
+      if (setup === undefined) throw new Error('there is a sealed one');
+      const git = 'mkdir n n/.git n/.git/objects n/.git/refs n/.git/hooks; echo ref: refs/heads/main > n/.git/HEAD';
+      const obeys = 'echo "[core] fsmonitor = x" > n/.git/config; echo evil > n/.git/hooks/pre-commit';
+      const minute = await fresh(
+        context,
+        setup,
+        'echo x > x',
+        `echo x > x; cat .env; echo evil > .git/hooks/pre-commit; echo NEW > .env.new; ${git}; ${obeys}`,
+        'cat .env.new; cat x; echo y > y',
+      );
+      execFileSync('git', ['init', '-q', minute.folder]);
+      rmSync(join(minute.folder, '.git', 'info'), { recursive: true, force: true });
+      writeFileSync(join(minute.folder, '.env'), 'SECRET');
+      const terminal = start(minute, ['--allow', 'mkdir', 'write it down']);
+      await answersWriting(terminal, 'y\r');
+      const isAsked = (): boolean => approvals(minute).filter(({ k }) => k === 'asked').length === 2;
+      await expect.poll(isAsked, { timeout: 60_000 }).toBe(true);
+      await answersWriting(terminal, 'n\r');
+      expect(await terminal.ended).toBe(0);
+      const [, written, read] = minute.results;
+      expect(written).toContain('cat: .env: Permission denied');
+      expect(written).toContain('cannot create .git/hooks/pre-commit: Read-only file system');
+      expect(written).not.toContain('cannot create x');
+      expect(read).toContain('cat: .env.new: Permission denied');
+      expect(read).toContain('stdout:\nx\n');
+      expect(read).toMatch(/cannot create y: Read-only file system[^]*\[writing in the folder stays refused/);
+      expect(existsSync(join(minute.folder, '.git', 'hooks', 'pre-commit'))).toBe(false);
+      expect(existsSync(join(minute.folder, 'n', '.git'))).toBe(false);
+      const rows = terminal.terminal.rows.join('\n');
+      expect(rows).toContain('W-RUN-183');
+      expect(rows).toContain('refused: .git/hooks and .git/config (read only): --write-git');
+      expect(rows).toContain('(read only): --write');
+      const [id = ''] = minute.sessions;
+      expect(await minute.svc(['run', '--replay', id])).toMatchObject({ code: 0 });
+    }, 120_000);
+
+    it('becomes no question where what is masked cannot be kept from commands, and the last line says why', async (context) => {
+      const setup = asOneself.find((each) => each.class === 'scoped');
+      if (setup === undefined) throw new Error('there is a scoped one');
+      const minute = await fresh(context, setup, 'echo x > x', 'cat x');
+      writeFileSync(join(minute.folder, '.env'), 'SECRET');
+      const terminal = start(minute, ['write it down']);
+      expect(await terminal.ended).toBe(0);
+      expect(minute.results[0]).toMatch(refusedWriting);
+      expect(minute.results[0]).not.toContain('person');
+      const rows = terminal.terminal.rows.join(' ');
+      expect(rows).toMatch(/refused: \S+ \(read only, and it stays so: E-CAP-023: .* holds \.env, which is only kept/);
+      expect(() => minute.ofSession('approvals.jsonl')).toThrow('ENOENT');
     }, 120_000);
   },
 );

@@ -5,7 +5,7 @@ import { basename, dirname, join } from 'node:path';
 
 import type { ScopeObject } from '@svc/artifacts/grants/scope-object.ts';
 import type { Preopen } from '@svc/components/component.ts';
-import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
+import { Diagnostic, diagnosticOf } from '@svc/kit/diagnostics/diagnostic.ts';
 import { firstNames } from '@svc/kit/diagnostics/printable.ts';
 import { HeldDirectory } from '@svc/kit/files/held-directory.ts';
 import { ioFault } from '@svc/kit/files/io-fault.ts';
@@ -22,25 +22,43 @@ import type { GivenProject, ScopeGrant } from './running-capsule.ts';
 
 type ProjectOfScope = NonNullable<ScopeObject['project_folder']>;
 
+export interface GivenFolderParts {
+  readonly mayDelegate?: boolean;
+  readonly closedGit?: ProjectOfScope['closed_git'];
+  /** Opens the same folder to be written, for a report or for programs. Throws a Diagnostic. Absent unless it is opened to be read alone. */
+  readonly openWritable?: (isReport: boolean) => OpenedFolder;
+}
+
 /** The folder as a session uses it, in the class of its programs. */
 export class GivenFolder implements GivenProject {
   readonly #folder: OpenedFolder;
   readonly #achieved: ContainmentClass;
   readonly #mayDelegate: boolean;
   readonly #closedGit: ProjectOfScope['closed_git'];
+  readonly #openWritable: GivenFolderParts['openWritable'];
+  #written: GivenFolder | null = null;
 
   constructor(
     folder: OpenedFolder,
     achieved: ContainmentClass,
-    {
-      mayDelegate = false,
-      closedGit,
-    }: { readonly mayDelegate?: boolean; readonly closedGit?: ProjectOfScope['closed_git'] } = {},
+    { mayDelegate = false, closedGit, openWritable }: GivenFolderParts = {},
   ) {
     this.#folder = folder;
     this.#achieved = achieved;
     this.#mayDelegate = mayDelegate;
     this.#closedGit = closedGit;
+    this.#openWritable = openWritable;
+  }
+
+  written(): GivenFolder {
+    if (this.#openWritable === undefined) throw new Error(`${this.#folder.path} was not opened to be read alone`);
+    this.#written ??= new GivenFolder(this.#openWritable(false), this.#achieved);
+    return this.#written;
+  }
+
+  /** Why programs cannot be let write in it; null where they can. Changes nothing. */
+  whyReadOnly(): Diagnostic | null {
+    return this.#written === null ? diagnosticOf(() => void this.#openWritable?.(true)) : null;
   }
 
   readonly hides = (path: string): boolean => {
@@ -77,10 +95,11 @@ export class GivenFolder implements GivenProject {
   }
 
   changes(): FolderChanges | null {
-    return this.#folder.changes();
+    return this.#written?.changes() ?? this.#folder.changes();
   }
 
   end(tell: (warning: Diagnostic) => void): void {
+    this.#written?.end(tell);
     const found = this.#folder.putAside();
     if (found !== null) for (const warning of asideWarnings(found)) tell(warning);
   }

@@ -10,9 +10,9 @@ import { systemClock } from '@svc/kit/system-clock.ts';
 import type { ContainmentClass } from '@svc/protocol/containment-class.ts';
 import { mappedProcess, ownPlaces } from '@svc/sandbox/own-process.ts';
 import type { OwnPlace } from '@svc/sandbox/own-places.ts';
-import { openProjectFolder } from '@svc/sandbox/project-folder.ts';
+import { openProjectFolder, type OpenedFolder } from '@svc/sandbox/project-folder.ts';
 import type { GitOfFolder } from './git-of-folder.ts';
-import { GivenFolder } from './given-project.ts';
+import { GivenFolder, type GivenFolderParts } from './given-project.ts';
 
 export interface FolderToOpen {
   /** Links resolved. */
@@ -54,25 +54,25 @@ export async function openGivenFolder(
     runsGit && achieved !== 'advisory'
       ? await (await import('./git-of-folder.ts')).gitOfFolder(path, { env, home })
       : null;
-  const folder = openProjectFolder({
-    path,
-    isWorkdir: false,
-    writable,
-    keepsGit,
-    isReport,
-    masks,
-    own: writable
-      ? [
-          ...ownPlaces(mappedProcess({ packageRoot, node: process.execPath, nodeOptions: process.execArgv, cwd, env })),
-          ...own,
-        ]
-      : [],
-    splits: achieved === 'scoped' && hasPrograms,
-    clock: systemClock,
-    uid: process.getuid?.() ?? 0,
-    ...(git?.found.kind === 'elsewhere' ? { git: git.found.git } : {}),
+  const node = { node: process.execPath, nodeOptions: process.execArgv };
+  const open = (access: { readonly writable: boolean; readonly isReport: boolean }): OpenedFolder =>
+    openProjectFolder({
+      path,
+      isWorkdir: false,
+      ...access,
+      keepsGit,
+      masks,
+      own: access.writable ? [...ownPlaces(mappedProcess({ packageRoot, ...node, cwd, env })), ...own] : [],
+      splits: achieved === 'scoped' && hasPrograms,
+      clock: systemClock,
+      uid: process.getuid?.() ?? 0,
+      ...(git?.found.kind === 'elsewhere' ? { git: git.found.git } : {}),
+    });
+  const project = new GivenFolder(open({ writable, isReport }), achieved, {
+    ...closedGit(git),
+    ...(writable ? {} : { openWritable: (isAsked: boolean) => open({ writable: true, isReport: isAsked }) }),
   });
-  return { project: new GivenFolder(folder, achieved, closedGit(git)), git };
+  return { project, git };
 }
 
 /** The files beside its manifest that a capsule is made of: an agent that changed one would change what the next session is, and may do. */
@@ -96,7 +96,7 @@ export function capsuleFiles(
 }
 
 /** What the scope says of it. */
-function closedGit(git: GitOfFolder | null): ConstructorParameters<typeof GivenFolder>[2] {
+function closedGit(git: GitOfFolder | null): Pick<GivenFolderParts, 'closedGit'> {
   if (git?.found.kind !== 'closed') return {};
   const { place: path, why } = git.found;
   return { closedGit: { path, why } };

@@ -129,6 +129,8 @@ export interface GivenProject {
   readonly grant: Pick<ProcessGrants, 'project'>;
   /** The part for its trace and the scope report. */
   readonly scope: Pick<ScopeObject, 'project_folder'>;
+  /** The same folder for programs that may write in it since a person has granted that, kept and masked as for those that may from the start. Throws the Diagnostic of what cannot be. */
+  written(): GivenProject;
   /** Called before each launch: makes the place in the workdir, and finds what to mask now. Throws a Diagnostic. */
   prepare(workdir: string): void;
   /** What became of the folder so far; null where nothing in it could be changed, and for a workdir. */

@@ -1,8 +1,9 @@
-/** Gives the commands of a session what a person grants while it runs. A command holds from the next launch on, and changes no process that runs; a host holds at once. */
+/** Gives the commands of a session what a person grants while it runs. A command and writing hold from the next launch on, and change no process that runs; a host holds at once. */
 
+import { diagnosticOf } from '@svc/kit/diagnostics/diagnostic.ts';
 import { formatDestination, parseDestination } from '@svc/kit/net/network-destination.ts';
 import type { ApprovalOption } from '@svc/protocol/approval.ts';
-import type { Launcher, MayReach } from '@svc/sandbox/launcher.ts';
+import type { Launcher, LaunchRequest, MayReach } from '@svc/sandbox/launcher.ts';
 import type { Wanted } from '@svc/session/approvals/wanted-grants.ts';
 
 /** What is granted to all further commands, and what to one. */
@@ -22,33 +23,48 @@ class Granted {
   }
 }
 
+/** What one launch gets beside what its task was granted. */
+export interface GrantedBeside {
+  /** The names of commands. */
+  readonly names: readonly string[];
+  /** Whether it may write in the project folder. */
+  readonly writes: boolean;
+}
+
 export class LaterCommands {
   readonly #names = new Granted();
   readonly #hosts = new Granted();
+  /** Folders; a session has one. */
+  readonly #writing = new Granted();
 
   grant(wanted: Wanted, option: ApprovalOption): void {
     if ('host' in wanted) this.#hosts.add(spelt(wanted.host), option);
+    else if ('write' in wanted) this.#writing.add(wanted.write, option);
     else this.#names.add(wanted.name, option);
   }
 
   /** What was granted to the next command of a task is granted to no other task. */
   taskEnded(): void {
-    this.#names.next.clear();
-    this.#hosts.next.clear();
+    for (const granted of [this.#names, this.#hosts, this.#writing]) granted.next.clear();
   }
 
-  /** `widened` makes the launcher with these names beside those of `launcher`. */
-  launcher(launcher: Launcher, widened: (names: readonly string[]) => Launcher): Launcher {
+  /** `widened` makes the launcher that gives this beside what `launcher` does, or throws the Diagnostic of what cannot be held. */
+  launcher(launcher: Launcher, widened: (beside: GrantedBeside) => Launcher): Launcher {
     const made = new Map<string, Launcher>();
     return {
       ...launcher,
       launch: async (asked) => {
         const names = [...new Set([...this.#names.session, ...this.#names.take()])].toSorted();
+        const writes = [...this.#writing.session, ...this.#writing.take()].length > 0;
         const own = { hosts: this.#hosts.take(), isOver: false };
-        const request = { ...asked, mayReach: this.#mayReach(own, asked.mayReach) };
-        const key = names.join(' ');
-        const held = names.length === 0 ? launcher : (made.get(key) ?? widened(names));
-        if (names.length > 0) made.set(key, held);
+        const request = { ...(writes ? unnarrowed(asked) : asked), mayReach: this.#mayReach(own, asked.mayReach) };
+        const key = `${writes} ${names.join(' ')}`;
+        const isMore = names.length > 0 || writes;
+        const lost = diagnosticOf(() => {
+          if (isMore && !made.has(key)) made.set(key, widened({ names, writes }));
+        });
+        if (lost !== null) return { kind: 'refused', reason: lost.message };
+        const held = made.get(key) ?? launcher;
         const outcome = await held.launch(request);
         if (outcome.kind === 'started') void outcome.process.ended.then(() => (own.isOver = true));
         return outcome;
@@ -68,6 +84,11 @@ export class LaterCommands {
       return isGranted();
     };
   }
+}
+
+/** A person was asked about writing itself: no skill in use takes it back. */
+function unnarrowed(asked: LaunchRequest): LaunchRequest {
+  return asked.narrowed == null ? asked : { ...asked, narrowed: { ...asked.narrowed, readOnly: false } };
 }
 
 function spelt(host: string): string {

@@ -85,9 +85,9 @@ export class SessionProcesses {
     return bound === null ? grants : { ...grants, bound };
   }
 
-  /** The door for processes with these grants; their scope is made when it is not there. */
-  launcher(grants: ProcessGrants): Launcher {
-    const { directories, project } = this.#deps;
+  /** The door for processes with these grants; their scope is made when it is not there. `project` is the folder as these grants have it. */
+  launcher(grants: ProcessGrants, project: GivenProject | null = this.#deps.project): Launcher {
+    const { directories } = this.#deps;
     openScopeDirectory(directories.workdir, grants.scope).close();
     // A tool that sees another part of the workdir than the commands sees no skills.
     const skills = this.#deps.skills?.scope === grants.scope ? this.#deps.skills : null;

@@ -26,6 +26,7 @@ import { toolchainVariables } from '@svc/sandbox/toolchain-variables.ts';
 import { commandSubject } from '@svc/artifacts/grants/host-bindings.ts';
 import type { PreparedLaunch } from '../launch/prepare.ts';
 import { closeAll, closeTogether } from './close-all.ts';
+import type { GrantedBeside } from './later-commands.ts';
 import type { LateGrantUsage } from './late-grant-usage.ts';
 import type { ProgramLogs, ProgramLogsSettings } from './program-logs.ts';
 import { SessionComponents } from './session-components.ts';
@@ -336,10 +337,11 @@ async function shellTools(parts: StageParts): Promise<readonly Tool[]> {
   const variables = processes.environment(envAllow);
   const env = { ...toolchainVariables(grants, directories.workdir, achieved), ...variables };
   const launcher = processes.launcher(grants);
-  const widened = (names: readonly string[]): Launcher => {
-    const more = { ...grants, commands: [...shellAllow, ...names] };
+  const widened = ({ names, writes }: GrantedBeside): Launcher => {
+    const project = writes ? (launch.project?.written() ?? null) : launch.project;
+    const more = { ...grants, ...project?.grant, commands: [...shellAllow, ...names] };
     const set = { ...toolchainVariables(more, directories.workdir, achieved), ...variables };
-    const held = processes.launcher(more);
+    const held = processes.launcher(more, project);
     return { launch: async (asked) => await held.launch({ ...asked, env: set }) };
   };
   return createShellTools(shellAllow, {

@@ -11,8 +11,11 @@ import { thisUser } from './recorded-process.ts';
 
 const largestApprovals = 64 * 1024 * 1024;
 
-/** What was granted: a command with the place where it lies, or a host with its scheme and its port. */
-type GrantedThing = { readonly command: string; readonly program: string } | { readonly host: string };
+/** What was granted: a command with the place where it lies, a host with its scheme and its port, or writing in a folder. */
+type GrantedThing =
+  | { readonly command: string; readonly program: string }
+  | { readonly host: string }
+  | { readonly write: string };
 
 export type LaterGrant = GrantedThing & {
   /** `session`: to all further commands. `once`: to one. */
@@ -49,8 +52,9 @@ export function laterGrants(text: string): readonly LaterGrant[] {
   });
 }
 
-function grantedThing({ kind, command, program, host }: JsonObject): GrantedThing | null {
+function grantedThing({ kind, command, program, host, write }: JsonObject): GrantedThing | null {
   if (kind !== 'grant') return null;
   if (typeof host === 'string') return { host };
+  if (typeof write === 'string') return { write };
   return typeof command === 'string' && typeof program === 'string' ? { command, program } : null;
 }

@@ -332,8 +332,11 @@ function whatIs(effect: AskedApproval['effect']): Judged['what'] {
 /** Plain text in one line. The summary holds no character that could pass for svc's own words behind it. */
 function promptOf({ id }: AskedApproval, { summary, effect }: Pick<AskedEffect, 'effect' | 'summary'>): string {
   if (effect['kind'] === 'grant') {
-    const what = typeof effect['host'] === 'string' ? 'host' : 'command';
-    return `grant this ${what}? ${summary} - a message does not`;
+    const [what = 'this command'] = [
+      ...(typeof effect['host'] === 'string' ? ['this host'] : []),
+      ...(typeof effect['write'] === 'string' ? ['writing in this folder'] : []),
+    ];
+    return `grant ${what}? ${summary} - a message does not`;
   }
   return `approve this ${whatIs(effect)}? ${summary} - svc approve ${id} answers; a message does not`;
 }

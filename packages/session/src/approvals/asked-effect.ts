@@ -87,6 +87,8 @@ export function shownSummary(effect: JsonObject): string {
 /** Who asks for what, and why a person is asked: the line above the rows of the call. */
 export function askerOf({ effect, capsule, rule }: Pick<AskedApproval, 'effect' | 'capsule' | 'rule'>): string {
   if (effect['kind'] === 'grant') {
+    if (typeof effect['write'] === 'string')
+      return 'the task wants to write in the folder that it was granted read only:';
     const what = typeof effect['host'] === 'string' ? 'to reach a host' : 'a command';
     return `the task wants ${what} that it was not granted:`;
   }
@@ -100,6 +102,10 @@ export function effectRows(effect: JsonObject): readonly string[] {
   const { argv, ...others } = effect;
   if (effect['kind'] === 'grant' && typeof effect['host'] === 'string')
     return [`${cut(inertJson(effect['host']))}, to which a command can send whatever the task can read`];
+  if (effect['kind'] === 'grant' && typeof effect['write'] === 'string')
+    return [
+      `${cut(inertJson(effect['write']))}, where a command can change and remove files, and there is no undo yet`,
+    ];
   if (effect['kind'] === 'grant') {
     return [`${cut(inertJson(effect['program']))}, with any arguments, held to all else that the task was granted`];
   }

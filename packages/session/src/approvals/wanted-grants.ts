@@ -23,17 +23,23 @@ export interface WantedHost {
   readonly host: string;
 }
 
-export type Wanted = WantedCommand | WantedHost;
+/** The same for writing in the folder that it was granted read only. */
+export interface WantedWriting {
+  /** The folder, absolute. */
+  readonly write: string;
+}
+
+export type Wanted = WantedCommand | WantedHost | WantedWriting;
 
 /** What is asked about it: no call has these keys, so no answer to a call is one to this. */
 export function wantedEffect(wanted: Wanted): AskedEffect {
-  const { effect, summary } =
+  const { thing, summary } =
     'host' in wanted
-      ? { effect: { kind: 'grant', host: wanted.host }, summary: wanted.host }
-      : {
-          effect: { kind: 'grant', command: wanted.name, program: wanted.program },
-          summary: [wanted.name, wanted.program],
-        };
+      ? { thing: { host: wanted.host }, summary: wanted.host }
+      : 'write' in wanted
+        ? { thing: { write: wanted.write }, summary: wanted.write }
+        : { thing: { command: wanted.name, program: wanted.program }, summary: [wanted.name, wanted.program] };
+  const effect = { kind: 'grant', ...thing };
   const digest = `sha256:${sha256Hex(JSON.stringify(sorted(effect)))}`;
   return { effect, isWhole: true, digest, summary: cut(inertJson(summary)) };
 }
@@ -49,20 +55,24 @@ type Granted = { readonly option: 'once' | 'session' } | { readonly option: null
 
 /** For the model. */
 function toldOf(wanted: Wanted, granted: Granted): string {
-  const name = 'host' in wanted ? wanted.host : wanted.name;
+  const name = 'host' in wanted ? wanted.host : 'write' in wanted ? 'writing in the folder' : wanted.name;
   if (granted.option === null) return `[${name} stays refused: ${granted.reason}]`;
   const isOnce = granted.option === 'once';
   if ('host' in wanted) {
     const far = isOnce ? 'to this command, or to the next one if this one did not wait' : 'to commands from now on';
     return `[a person has granted ${name} ${far}]`;
   }
+  if ('write' in wanted) {
+    const far = isOnce ? 'to the next command alone' : 'to commands from now on';
+    return `[a person has granted ${name} ${far}: do what was refused again, with sh]`;
+  }
   return `[a person has granted ${name} ${isOnce ? 'for the next command alone' : 'from now on'}: start it with sh]`;
 }
 
-/** Grants commands and hosts while a session runs. */
+/** Grants commands, hosts and writing while a session runs. */
 export interface Widening {
-  /** What the call wanted and a person may grant now; null where that is nothing, or nobody is there. */
-  readonly wanted: (call: DispatchedCall) => WantedCommand | null;
+  /** What the call wanted, is not decided yet and a person may grant now; null where that is nothing, or nobody is there. */
+  readonly wanted: (call: DispatchedCall) => WantedCommand | WantedWriting | null;
   /** Whether a person may grant a host now that a command asks for, spelt as in `capabilities.network.allow`. */
   readonly wantsHost: (host: string) => boolean;
   /** A person has granted it to one command or to all of the session, or with null refused it. */
@@ -71,7 +81,7 @@ export interface Widening {
 
 /** What a person may grant to the calls of one task. */
 export interface TaskWidening {
-  /** Has a person judge a command that the call was refused, and resolves to words for the model on all that was judged during the call; null without any. */
+  /** Has a person judge what the call was refused, and resolves to words for the model on all that was judged during the call; null without any. */
   readonly ended: (ended: { readonly call: DispatchedCall; readonly place: string }) => Promise<string | null>;
   /** For the call at that place; `held` sees how each question ends. */
   readonly hosts: (place: string, held: <T>(ask: () => Promise<T>) => Promise<T>) => HostQuestions;
@@ -108,11 +118,15 @@ export class Widenings {
     };
     return {
       ended: async ({ call, place }) => {
-        const wanted = recorder.find(`${place}/wanted`, () => widening?.wanted(call) ?? null);
-        const told = this.#told.get(place) ?? [];
+        const told = [...(this.#told.get(place) ?? [])];
         this.#told.delete(place);
-        const more = wanted === null ? [] : [toldOf(wanted, await asked(`${place}/grant`, wanted))];
-        return told.length + more.length === 0 ? null : [...told, ...more].join('\n');
+        // A command that writes can miss both a program and the folder.
+        for (const which of ['', '-2']) {
+          const wanted = recorder.find(`${place}/wanted${which}`, () => widening?.wanted(call) ?? null);
+          if (wanted === null) break;
+          told.push(toldOf(wanted, await asked(`${place}/grant${which}`, wanted)));
+        }
+        return told.length === 0 ? null : told.join('\n');
       },
       hosts: (place, held) => ({
         // The server of a host is sent its name, so no secret of the capsule may stand in it.

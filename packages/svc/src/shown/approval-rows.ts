@@ -26,7 +26,8 @@ export function approvalTitle({ effect }: AskedApproval): string {
 export function approvalPrompt({ options, effect, ...asked }: AskedApproval): string {
   if (effect['kind'] === 'grant') {
     const once = typeof effect['host'] === 'string' ? 'this' : 'the next';
-    return `grant it? y for ${once} command, s in this session, n no > `;
+    const what = typeof effect['write'] === 'string' ? 'writing in it' : 'it';
+    return `grant ${what}? y for ${once} command, s in this session, n no > `;
   }
   const session = options.includes('session') ? `, s in ${sessionOf(asked)}` : '';
   const always = options.includes('manifest') ? ', a in every session' : '';

@@ -12,9 +12,11 @@ export function laterGrantRows(grants: readonly LaterGrant[]): Shown {
   if (grants.length === 0) return say``;
   return joined([
     say`granted while it ran:\n`,
-    ...grants.map(
-      ({ option, by, at, ...thing }) =>
-        say`  ${inertJson('host' in thing ? thing.host : thing.program)} ${far[option]}, by ${by} at ${shownMinute(at)}\n`,
-    ),
+    ...grants.map((each) => say`  ${shownThing(each)} ${far[each.option]}, by ${each.by} at ${shownMinute(each.at)}\n`),
   ]);
+}
+
+function shownThing(thing: LaterGrant): string {
+  if ('write' in thing) return `writing in ${inertJson(thing.write)}`;
+  return inertJson('host' in thing ? thing.host : thing.program);
 }

@@ -83,6 +83,8 @@ function pathOf(folder: string | null, directory: string): string | null {
 interface GrantedSince {
   readonly commands: readonly string[];
   readonly hosts: readonly string[];
+  /** Whether commands may write in the folder. */
+  readonly writes: boolean;
 }
 
 /** The manifest of a task, with what was granted since. */
@@ -95,7 +97,7 @@ function kept(folder: string, id: string): { readonly text: string; readonly gra
       const granted = laterGrantsIn(directory).filter(({ option }) => option === 'session');
       const commands = granted.flatMap((each) => ('command' in each ? [each.command] : []));
       const hosts = granted.flatMap((each) => ('host' in each ? [shortest(each.host)] : []));
-      return { text, granted: { commands, hosts } };
+      return { text, granted: { commands, hosts, writes: granted.some((each) => 'write' in each) } };
     }
     if (isUnstarted(directory)) throw neverStarted(id);
   } finally {
@@ -112,7 +114,9 @@ function withGranted(
   { grants, ...parts }: Parameters<typeof capsuleText>[2],
 ): Parameters<typeof capsuleText>[2] {
   const commands = [...new Set([...grants.commands, ...granted.commands])];
-  return { ...parts, grants: { ...grants, commands, hosts: [...new Set([...grants.hosts, ...granted.hosts])] } };
+  const hosts = [...new Set([...grants.hosts, ...granted.hosts])];
+  const writes = granted.writes ? ({ folder: 'write' } as const) : {};
+  return { ...parts, grants: { ...grants, commands, hosts, ...writes } };
 }
 
 /** As a manifest spells it; one that nobody wrote there stays as it is, for the manifest to refuse. */

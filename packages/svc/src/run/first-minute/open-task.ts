@@ -140,7 +140,8 @@ export async function openTask(
     isChat: flags.isChat === true,
     contextTokens,
   });
-  const refused = new RefusedThings({ grants, searchPath: env['PATH'] ?? '', folder });
+  const whyReadOnly = (): Diagnostic | null => project.whyReadOnly();
+  const refused = new RefusedThings({ grants, searchPath: env['PATH'] ?? '', folder, path, whyReadOnly });
   const { widening } = refused;
   const projectText = flags.projectText === false ? null : await projectTextIn(project);
   return {

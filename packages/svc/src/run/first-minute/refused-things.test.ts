@@ -3,7 +3,9 @@ import { join } from 'node:path';
 
 import { describe, expect, it } from 'vitest';
 
+import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import type { Activity } from '@svc/session/task/activity.ts';
+import type { DispatchedCall } from '@svc/session/tools/tool.ts';
 import type { TaskGrants } from './capsule-text.ts';
 import { RefusedThings } from './refused-things.ts';
 import { eachFolder } from '../../../../../test/support/each-folder.ts';
@@ -32,8 +34,13 @@ function said(stderr: string, command = 'x', kind = 'shell', toolName = 'sh'): A
   return { kind: 'call-ended', input: { command }, call: { kind, toolName, unfenced } } as unknown as Activity;
 }
 
+function refusedThings(over: Partial<TaskGrants> = {}, whyReadOnly: Diagnostic | null = null): RefusedThings {
+  const folder = { folder: './shop', path: '/home/me/shop', whyReadOnly: () => whyReadOnly };
+  return new RefusedThings({ grants: { ...grants, ...over }, searchPath: bin, ...folder });
+}
+
 function lines(calls: readonly Activity[], over: Partial<TaskGrants> = {}): string {
-  const refused = new RefusedThings({ grants: { ...grants, ...over }, searchPath: bin, folder: './shop' });
+  const refused = refusedThings(over);
   for (const call of calls) refused.note(call);
   return refused.lines().text;
 }
@@ -49,13 +56,69 @@ function edited(input: object, rule: string): readonly Activity[] {
 
 describe('a refusal that the end of a task reports', () => {
   it('leaves out what a person granted as the task met it, and not what came after', () => {
-    const refused = new RefusedThings({ grants, searchPath: bin, folder: './shop' });
+    const refused = refusedThings();
     const meets = said('sh: 1: node: not found\nsh: 2: node: not found');
     for (const option of ['once', null] as const) {
       refused.widening?.decided({ name: 'node', program: join(bin, 'node') }, option);
       refused.note(meets);
       expect(refused.lines().text).toBe(option === 'once' ? '' : 'refused: node (not allowed): --allow node\n');
     }
+  });
+
+  it('makes writing a question, and again once it was granted to one command that is over', () => {
+    const refused = refusedThings();
+    const meets = said('sh: 1: cannot create x: Read-only file system');
+    const write = { write: '/home/me/shop' };
+    const run = (activity = meets): unknown => {
+      const call = (activity as unknown as { call: DispatchedCall }).call;
+      const wanted = refused.widening.wanted(call);
+      if (wanted !== null) expect(wanted).toEqual(write);
+      return wanted;
+    };
+    expect(run()).toEqual(write);
+    refused.widening.decided(write, 'once');
+    refused.note(meets);
+    expect(refused.takeLines().text).toBe('');
+    // The next command could write: what it met was another place.
+    refused.widening.decided(write, 'once');
+    expect(run()).toBe(null);
+    refused.note(meets);
+    expect(run()).toEqual(write);
+    refused.widening.decided(write, 'session');
+    refused.note(meets);
+    expect(run()).toBe(null);
+    expect(refused.lines().text).toBe('');
+  });
+
+  it('makes writing no question where it cannot be held, and says why', () => {
+    const refused = refusedThings({}, new Diagnostic('E-CAP-023', 'there is a .env'));
+    for (const activity of edited({ command: 'write', path: 'project/a', content: '' }, 'read-only')) {
+      if (activity.kind === 'call-ended') expect(refused.widening.wanted(activity.call)).toBe(null);
+      refused.note(activity);
+    }
+    const line = 'refused: ./shop (read only, and it stays so: E-CAP-023: there is a .env)\n';
+    expect(refused.takeLines().text).toBe(line);
+    refused.note(said('sh: 1: cannot create x: Read-only file system'));
+    expect(refused.lines().text).toBe(line);
+    expect(refused.all).toEqual([{ kind: 'write', what: './shop', flag: null }]);
+  });
+
+  it('asks about a program and then about writing where one command missed both, 20 things at most', () => {
+    const refused = refusedThings();
+    const meets = said('sh: 1: node: not found\nsh: 1: cannot create x: Read-only file system');
+    if (meets.kind !== 'call-ended') throw new Error('it is a call');
+    const asked: unknown[] = [];
+    for (let count = 0; count < 15; count += 1) {
+      for (const _ of [1, 2]) {
+        const wanted = refused.widening.wanted(meets.call);
+        if (wanted === null) break;
+        asked.push(wanted);
+        refused.widening.decided(wanted, 'once');
+      }
+      refused.note(meets);
+    }
+    expect(asked).toHaveLength(20);
+    expect(asked.slice(0, 2)).toEqual([{ name: 'node', program: join(bin, 'node') }, { write: '/home/me/shop' }]);
   });
 
   it('can be one of the editor: a change without --write, or a masked file that the model named', () => {
@@ -75,7 +138,9 @@ describe('a refusal that the end of a task reports', () => {
     'error: could not write config file .git/config: Device or resource busy',
   ])('can name what git runs, where that is kept: %s', (stderr) => {
     const writes = { folder: 'write', keepsGit: true } as const;
-    expect(lines([said(stderr)], writes)).toBe('refused: .git/hooks and .git/config (read only): --write-git\n');
+    const line = 'refused: .git/hooks and .git/config (read only): --write-git\n';
+    expect(lines([said(stderr)], writes)).toBe(line);
+    expect(lines([said(stderr)])).toBe(line);
     expect(lines([said(stderr)], { folder: 'write' })).toBe('');
   });
 
@@ -130,15 +195,20 @@ describe('a refusal that the end of a task reports', () => {
     expect(lines([said('', 'echo "sh: 1: curl: not found"')])).toBe('');
   });
 
-  it('names no flag where a path of --host-read is read only', () => {
-    const over = { reads: ['/opt/sdk'] };
-    const inSdk = 'sh: 1: cannot create /opt/sdk/new: Read-only file system';
-    const python = "OSError: [Errno 30] Read-only file system: '/opt/sdk/lib/x'";
-    expect(lines([said(`${inSdk}\n${python}`)], over)).toBe('');
-    expect(lines([said('cannot create /opt/sdk2/new: Read-only file system')], over)).not.toBe('');
-    expect(lines([said(`${inSdk}\nsh: 2: cannot create x: Read-only file system`)], over)).toBe(
-      'refused: ./shop (read only): --write\n',
-    );
+  it.each([
+    ['sh: 1: cannot create /opt/sdk/new: Read-only file system', false],
+    ["OSError: [Errno 30] Read-only file system: '/opt/sdk/lib/x'", false],
+    ['touch: cannot touch \u2018../x\u2019: Read-only file system', false],
+    ["touch: cannot touch 'a/.env': Permission denied", false],
+    ["touch: cannot touch '/home/me/shop/.env': Permission denied", false],
+    ['/bin/sh: 1: cannot create x: Read-only file system', true],
+    ["mv: cannot move '/tmp/a' to 'x': Read-only file system", true],
+    ["EROFS: read-only file system, open '/home/me/shop/x'", true],
+    ["EROFS: read-only file system, open '/home/me/.svc/adhoc/project/.svc/workdir/project/x'", true],
+    ["fatal: Unable to create '/home/me/shop/.git/index.lock': Read-only file system", true],
+  ])('concerns the folder only where it names a file that --write opens: %s', (stderr, isFolder) => {
+    for (const before of ['', 'cat: x: No such file\n'])
+      expect(lines([said(`${before}${stderr}`)]).includes('./shop (read only): --write\n')).toBe(isFolder);
   });
 
   it('appears once, with the key that says most, and 20 at most', () => {
@@ -167,11 +237,7 @@ describe('a refusal that the end of a task reports', () => {
         decision(null, 'refused') +
         '{"destin',
     );
-    const refused = new RefusedThings({
-      grants: { ...grants, hosts: ['a.example'] },
-      searchPath: bin,
-      folder: './shop',
-    });
+    const refused = refusedThings({ hosts: ['a.example'] });
     refused.readEgress(bin);
     expect(refused.all).toEqual([{ kind: 'network', what: 'b.example:443', flag: '--net b.example:443' }]);
     refused.readEgress(join(bin, 'nowhere'));

@@ -2,6 +2,7 @@
 
 import { join } from 'node:path';
 
+import type { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import { isMaskedName } from '@svc/kit/files/masked-names.ts';
 import { readFileUpTo } from '@svc/kit/files/read-up-to.ts';
 import { formatDestination, parseDestination } from '@svc/kit/net/network-destination.ts';
@@ -10,7 +11,7 @@ import { isBeneath } from '@svc/kit/files/resolve-beneath.ts';
 import { unlessErrno } from '@svc/kit/files/unless-refused.ts';
 import { findProgram } from '@svc/sandbox/find-program.ts';
 import type { ApprovalOption } from '@svc/protocol/approval.ts';
-import type { WantedCommand, Widening } from '@svc/session/approvals/wanted-grants.ts';
+import type { Wanted, WantedCommand, WantedWriting, Widening } from '@svc/session/approvals/wanted-grants.ts';
 import type { Activity } from '@svc/session/task/activity.ts';
 import type { DispatchedCall } from '@svc/session/tools/tool.ts';
 import { joined, say, type Shown } from '@svc/terminal/screen/shown.ts';
@@ -23,10 +24,14 @@ interface RefusalQuestion {
   readonly searchPath: string;
   /** The folder, for a person. */
   readonly folder: string;
+  /** Where it is, links resolved. */
+  readonly path: string;
+  /** Why commands cannot be let write in it, asked when they want to; null where they can. */
+  readonly whyReadOnly: () => Diagnostic | null;
 }
 
 const maxThings = 20;
-/** A task asks for no more commands and hosts than that. */
+/** A task asks for no more things than that. */
 const maxAsked = 20;
 /** Limit for what a call was given and said. */
 const maxText = 16 * 1024;
@@ -47,6 +52,9 @@ const unstarted = [
 /** A command, or git itself, met what git runs. */
 const gitKept =
   /\.git\/(?:branches|commondir|config|hooks|info|modules|remotes|worktrees)\b[^\n]{0,300}(?:Read-only file system|busy)|could not (?:write|lock) config file[^\n]{0,300}(?:Read-only|busy)/;
+/** The file of such a line: what it quotes, or else names from the root on. */
+const quotedFile = /['"`\u2018]([^'"`\u2018\u2019]{1,4096})['"`\u2019]/g;
+const rootedFile = /(?<=\s)(\/[^\s:]{1,4096})/g;
 const readOnly =
   /Read-only file system|\bEROFS\b|can(?:no|')t (?:create|touch|remove|make|overwrite|open for writing)[^\n]{0,300}Permission denied/;
 const masked =
@@ -64,12 +72,18 @@ export function canAsk({ floor, commands }: Pick<TaskGrants, 'floor' | 'commands
 export class RefusedThings {
   readonly #question: RefusalQuestion;
   readonly #things = new Map<string, RefusedThing>();
-  /** Commands and hosts that a person was asked about: what was refused or granted for the session is not asked about again. */
+  /** What a person was asked about, writing by its folder: what was refused or granted for the session is not asked about again. */
   readonly #settled = new Map<string, ApprovalOption | null>();
   /** Granted to the next command, by the person who looked at the refusal: that one is over. */
   readonly #granted = new Set<string>();
   #asked = 0;
   #egressRead = 0;
+  /** Whether the editor was refused a change of the folder in the call at hand. */
+  #isEditRefused = false;
+  /** Whether the next command may write there, as that was granted to it alone. */
+  #mayWriteNext = false;
+  /** Why writing there cannot be granted, once it was wanted. */
+  #unheld: Diagnostic | null = null;
 
   constructor(question: RefusalQuestion) {
     this.#question = question;
@@ -85,30 +99,60 @@ export class RefusedThings {
       wanted: (call) => this.#wanted(call),
       wantsHost: (host) => this.#asked < maxAsked && !this.#settled.has(host) && isPublic(host),
       decided: (wanted, option) => {
-        const [kind, what] = 'host' in wanted ? ['network', spelt(wanted.host)] : ['command', wanted.name];
-        if (kind === 'network') this.#asked += 1;
+        if ('host' in wanted) this.#asked += 1;
+        if ('write' in wanted) this.#mayWriteNext = option === 'once';
+        const [kind, what, shown] = keysOf(wanted);
         if (option === 'once') this.#granted.add(what);
         else this.#settled.set(what, option);
-        if (option !== null) this.#things.delete(`${kind} ${what}`);
+        if (option !== null) this.#things.delete(`${kind} ${shown ?? this.#question.folder}`);
       },
     };
   }
 
-  #wanted(call: EndedCommand): WantedCommand | null {
+  #wanted(call: EndedCommand): WantedCommand | WantedWriting | null {
+    const wanted = this.#asked < maxAsked ? (this.#wantedCommand(call) ?? this.#wantedWriting(call)) : null;
+    if (wanted !== null) this.#asked += 1;
+    return wanted;
+  }
+
+  #wantedCommand(call: EndedCommand): WantedCommand | null {
     const names = call.kind === 'unknown' ? [call.toolName] : call.kind === 'shell' ? unstartedIn(call) : [];
-    const command = names.find((each) => this.#isMissing(each) && !this.#settled.has(each));
-    if (command === undefined || this.#asked >= maxAsked) return null;
+    const isOpen = (each: string): boolean => !this.#settled.has(each) && !this.#granted.has(each);
+    const command = names.find((each) => this.#isMissing(each) && isOpen(each));
+    if (command === undefined) return null;
     const found = findProgram(command, this.#question.searchPath);
-    if (found.kind !== 'found') return null;
-    this.#asked += 1;
-    return { name: command, program: found.path };
+    return found.kind === 'found' ? { name: command, program: found.path } : null;
+  }
+
+  #wantedWriting(call: EndedCommand): WantedWriting | null {
+    const { grants, path, whyReadOnly } = this.#question;
+    const couldWrite = this.#mayWriteNext;
+    if (call.kind === 'shell') this.#mayWriteNext = false;
+    const meets =
+      call.kind === 'shell' ? !couldWrite && this.#meetsReadOnly(errorsOf(call.unfenced)) : this.#isEditRefused;
+    if (!meets || grants.folder !== 'read' || this.#settled.has(path) || this.#granted.has(path)) return null;
+    this.#unheld = whyReadOnly();
+    if (this.#unheld === null) return { write: path };
+    this.#settled.set(path, null);
+    this.#things.delete(`write ${this.#question.folder}`);
+    this.#readOnly();
+    return null;
   }
 
   /** Looks at a call that has ended. */
   note(activity: Activity): void {
-    if (activity.kind === 'file-refused' && activity.file.rule === 'read-only') this.#readOnly();
+    if (activity.kind === 'file-refused' && activity.file.rule === 'read-only') {
+      this.#isEditRefused = /^\/?project\//.test(activity.file.path);
+      this.#readOnly();
+    }
     if (activity.kind !== 'call-ended') return;
-    const { call, input } = activity;
+    this.#noteEnded(activity);
+    // The call was judged before it is noted: what was granted to the next one is about that.
+    this.#granted.clear();
+    this.#isEditRefused = false;
+  }
+
+  #noteEnded({ call, input }: Extract<Activity, { kind: 'call-ended' }>): void {
     const asked = JSON.stringify(input ?? '')
       .slice(0, maxText)
       .replaceAll('\\n', '\n');
@@ -118,7 +162,8 @@ export class RefusedThings {
     const said = errorsOf(call.unfenced);
     for (const command of new Set(unstartedIn(call))) this.#command(command, hostsOf(command, asked));
     if (this.#meetsReadOnly(said)) this.#readOnly();
-    if (this.#question.grants.keepsGit && gitKept.test(said))
+    const { keepsGit, folder } = this.#question.grants;
+    if ((keepsGit || folder === 'read') && gitKept.test(said))
       this.#add({ kind: 'write', what: '.git/hooks and .git/config', flag: '--write-git' });
     for (const file of matches(masked, said)) this.#add({ kind: 'file', what: file, flag: null });
     for (const host of matches(unreached, said)) this.#host(host);
@@ -136,27 +181,39 @@ export class RefusedThings {
 
   /** A line each, for the report at the end. */
   lines(): Shown {
-    return joined(this.all.map(line));
+    return joined(this.all.map((each) => this.#line(each)));
   }
 
   /** The same for a task of several: what comes after is of the next one. */
   takeLines(): Shown {
     const lines = this.lines();
     this.#things.clear();
+    this.#mayWriteNext = false;
     return lines;
   }
 
-  /** What `--host-read` opens is read only whatever is granted besides. */
+  #line({ kind, what, flag }: RefusedThing): Shown {
+    if (kind === 'write' && flag === null && this.#unheld !== null)
+      return say`refused: ${what} (read only, and it stays so: ${this.#unheld.code}: ${this.#unheld.message})\n`;
+    const why = kind === 'command' && flag === null ? 'no class of this host holds commands' : reasons[kind];
+    return flag === null ? say`refused: ${what} (${why})\n` : say`refused: ${what} (${why}): ${flag}\n`;
+  }
+
+  /** Nothing that is granted opens what is masked, what git runs, and other places than the folder. */
   #meetsReadOnly(said: string): boolean {
-    const { reads } = this.#question.grants;
-    const named = (line: string): readonly string[] => line.split(/[\s'"`:,\u2018\u2019]+/);
-    return said
-      .split('\n')
-      .some(
-        (line) =>
-          readOnly.test(line) &&
-          !named(line).some((word) => word.startsWith('/') && reads.some((path) => isBeneath(path, word))),
-      );
+    return said.split('\n').some((line) => {
+      if (!readOnly.test(line) || gitKept.test(line)) return false;
+      const files = matches(line.search(quotedFile) < 0 ? rootedFile : quotedFile, line);
+      return files.length === 0 || files.some((file) => this.#isOfFolder(file));
+    });
+  }
+
+  /** Where the folder is `project/` of a workdir, commands see it there. */
+  #isOfFolder(file: string): boolean {
+    const { path } = this.#question;
+    const place = isBeneath(path, file) ? file.slice(path.length) : /^.*\/project(\/.*|)$/.exec(file)?.[1];
+    const inside = file.startsWith('/') ? place : file;
+    return inside !== undefined && !/(?:^|\/)\.\.(?:\/|$)/.test(inside) && !inside.split('/').some(isMaskedName);
   }
 
   /** A search passes over masked files that nobody named: nothing is said of those. */
@@ -167,15 +224,14 @@ export class RefusedThings {
   }
 
   #readOnly(): void {
-    const isReadOnly = this.#question.grants.folder === 'read';
-    if (isReadOnly) this.#add({ kind: 'write', what: this.#question.folder, flag: '--write' });
+    const { grants, path, folder } = this.#question;
+    if (grants.folder !== 'read' || this.#granted.has(path) || this.#settled.get(path) === 'session') return;
+    this.#add({ kind: 'write', what: folder, flag: this.#unheld === null ? '--write' : null });
   }
 
   #command(command: string, hosts: readonly string[]): void {
     const { grants, searchPath } = this.#question;
-    // A call is noted after the person was asked about it.
-    if (this.#granted.delete(command)) return;
-    if (!this.#isMissing(command) || this.#settled.get(command) === 'session') return;
+    if (this.#granted.has(command) || !this.#isMissing(command) || this.#settled.get(command) === 'session') return;
     if (findProgram(command, searchPath).kind !== 'found') return;
     if (grants.floor === null) return this.#add({ kind: 'command', what: command, flag: null });
     const missing = [...new Set(hosts)].filter((host) => !this.#isGranted(host));
@@ -223,9 +279,11 @@ function isPublic(text: string): boolean {
   return /\.(?!local(?:host)?$|internal$)[a-z0-9-]+$/.test(host);
 }
 
-function line({ kind, what, flag }: RefusedThing): Shown {
-  const why = kind === 'command' && flag === null ? 'no class of this host holds commands' : reasons[kind];
-  return flag === null ? say`refused: ${what} (${why})\n` : say`refused: ${what} (${why}): ${flag}\n`;
+/** Its kind, by what it is settled, and how it is reported; a folder is reported by another name. */
+function keysOf(wanted: Wanted): readonly [kind: RefusedThing['kind'], what: string, shown: string | null] {
+  if ('write' in wanted) return ['write', wanted.write, null];
+  const what = 'host' in wanted ? spelt(wanted.host) : wanted.name;
+  return ['host' in wanted ? 'network' : 'command', what, what];
 }
 
 const reasons = {
