@@ -203,8 +203,8 @@ function exporting(modules) {
 }
 
 /**
- * The entry of the start file: it exports what `entry` does, and `moduleOf`, which gives a module by its path. An object for each module with a
- * function for each name would be made at every start, and few are asked for.
+ * The entry of the start file: it exports what `entry` does, and `moduleOf`, which gives a module by its path. An object for each module would be
+ * made at every start, and few are asked for. It holds the values themselves: who asks runs after the start file, and no module changes what it exports.
  * @param {ReadonlyMap<string, readonly string[] | null>} names What each module exports, null for one that only CommonJS knows.
  */
 function exportingOnDemand(names, entry) {
@@ -214,7 +214,7 @@ function exportingOnDemand(names, entry) {
     return bindings === undefined ? '' : `import { ${bindings} } from ${specifierOf(path)};`;
   });
   const makers = modules.map(({ path, exported, local }) => {
-    const made = exported?.map((name, at) => `get ${JSON.stringify(name)}() { return ${local(at)}; }`).join();
+    const made = exported?.map((name, at) => `${JSON.stringify(name)}: ${local(at)}`).join();
     return `${JSON.stringify(keyOf(path))}: () => ${made === undefined ? `require(${specifierOf(path)})` : `({ ${made} })`},`;
   });
   return virtualEntry([
