@@ -1,19 +1,59 @@
 // @ts-check
 // Measures one task of one turn, run as scripts run it, with the driver that most people have.
+import { fileURLToPath } from 'node:url';
+
 import { bareStartMs } from './support/bare-process.mjs';
-import { createWorkspace, environment } from './support/capsule.mjs';
+import { createHome, createWorkspace, environment } from './support/capsule.mjs';
+import { svcDialect } from './support/dialects.mjs';
 import { manifestOf } from './support/model.mjs';
 import { openRuns } from './support/one-run.mjs';
 import { alternate } from './support/rounds.mjs';
 
-/** `svc run --json --task` against a Node that does nothing. The last row begins when the model has sent its last byte. */
-/** @type {readonly import('./support/row.mjs').Row[]} */
+const bareRun = fileURLToPath(new URL('./support/bare-run.mjs', import.meta.url));
+
+/**
+ * `svc run --json --task` against a Node that does nothing. The last two rows begin when the model has sent its last byte. The floor of the last one
+ * is a Node that asks the same model, keeps the answer in a file that is synced, and ends.
+ * @type {readonly import('./support/row.mjs').Row[]}
+ */
 export const oneTask = [
   row('task-line', 1.4, ({ line }) => line),
   row('task-first-request', 3.2, ({ asked }) => asked),
   row('task-whole', 3.8, ({ ended }) => ended),
-  row('task-end', 0.42, ({ answered, ended }) => ended - answered),
+  row('task-end', 0.42, endOf),
+  {
+    name: 'task-end-synced',
+    goal: { atMost: 2 },
+    unit: 'times',
+    async measure() {
+      const runs = await openRuns((port) => createWorkspace({ manifest: manifestOf(port, 1) }));
+      const bare = await openRuns(async (port) => ({
+        ...(await createHome()),
+        command: [process.execPath, bareRun, String(port)],
+        dialect: svcDialect,
+      }));
+      try {
+        const { subject, floor, ratio } = await alternate({
+          rounds: 21,
+          subject: async () => endOf(await runs.run()),
+          floor: async () => endOf(await bare.run()),
+        });
+        return {
+          subject: `svc run --json --task ${subject.toFixed(1)} ms`,
+          floor: `bare node, one sync ${floor.toFixed(1)} ms`,
+          figure: ratio,
+        };
+      } finally {
+        await Promise.all([runs.close(), bare.close()]);
+      }
+    },
+  },
 ];
+
+/** @param {import('./support/one-run.mjs').Moments} moments */
+function endOf({ answered, ended }) {
+  return ended - answered;
+}
 
 /**
  * @param {string} name

@@ -15,7 +15,7 @@ const call = {
 
 /**
  * A turn with one call of a component, and a delta of an answer on its way to one watcher; against a Node process that asks the same model and reads
- * its answer, and does nothing else.
+ * its answer, and does nothing else. In `delta-relayed` it hands each delta on to one watcher too.
  * @type {readonly import('./support/row.mjs').Row[]}
  */
 export const turnRows = [
@@ -28,6 +28,10 @@ export const turnRows = [
     floor: async () => (await bare.ask(turns)).cpuMs / turns,
   })),
   row('delta-paced', 1.4, 'µs CPU', (bench, bare) => deltas(bench, bare, paced)),
+  row('delta-relayed', 2, 'µs CPU', (bench, bare) => ({
+    subject: () => bench.deltaUs(paced),
+    floor: () => bare.relayedUs(paced),
+  })),
   row('delta-flooded', 7, 'µs CPU', (bench, bare) => deltas(bench, bare, flooded)),
 ];
 

@@ -1,7 +1,8 @@
 // @ts-check
 // The floor of a turn: a Node process that asks a model and reads each event of its answer, and nothing else. node bare-turns.mjs <port>; a number
-// that is sent to it says how often it asks, one request after the other; it answers with the milliseconds of one.
-import { Agent, request } from 'node:http';
+// that is sent to it says how often it asks, one request after the other; it answers with the milliseconds of one. It says first where it listens:
+// who connects there is sent each event as it comes.
+import { Agent, createServer, request } from 'node:http';
 import { createInterface } from 'node:readline';
 
 const port = Number(process.argv[2]);
@@ -12,9 +13,20 @@ const messages = [
 ];
 const body = JSON.stringify({ model: 'tireless', stream: true, messages });
 let deltas = 0;
+/** @type {Set<import('node:net').Socket>} */
+const watchers = new Set();
 
 process.on('message', (/** @type {number} */ times) => void answer(times));
-process.send?.('ready');
+const server = createServer((_request, response) => {
+  response.useChunkedEncodingByDefault = false;
+  response.writeHead(200, { 'content-type': 'text/event-stream' });
+  response.flushHeaders();
+  const { socket } = response.req;
+  socket.setNoDelay(true);
+  watchers.add(socket);
+  response.once('close', () => watchers.delete(socket));
+});
+server.listen(0, '127.0.0.1', () => process.send?.(server.address()));
 
 /** @param {number} times */
 async function answer(times) {
@@ -32,11 +44,19 @@ function ask() {
     request(options, (response) => {
       const lines = createInterface({ input: response });
       lines.on('line', (line) => {
-        if (line.startsWith('data: {')) deltas += JSON.parse(line.slice(6)).choices.length;
+        if (!line.startsWith('data: {')) return;
+        const { choices } = JSON.parse(line.slice(6));
+        deltas += choices.length;
+        for (const watcher of watchers) watcher.write(frameOf(choices[0].delta.content ?? ''));
       });
       lines.once('close', resolve);
     })
       .once('error', reject)
       .end(body);
   });
+}
+
+/** @param {string} text */
+function frameOf(text) {
+  return `id: ${deltas}\nevent: text\ndata: ${JSON.stringify({ id: 'task_0123456789abcdef0123456789abcdef', text })}\n\n`;
 }

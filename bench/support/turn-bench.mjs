@@ -6,6 +6,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 
 import { end, environment, startCapsule } from './capsule.mjs';
+import { svcDialect } from './dialects.mjs';
 import { done, serveModel } from './model.mjs';
 import { processorMs } from './processor-time.mjs';
 import { median } from './rounds.mjs';
@@ -148,10 +149,11 @@ export class TurnBench {
 /** A Node process that asks a model of its own and reads its answer, and does nothing else. */
 export class BareTurns {
   /**
-   * @param {{ client: import('node:child_process').ChildProcess, model: Behaviour, close: () => Promise<void> }} parts
+   * @param {{ client: import('node:child_process').ChildProcess, port: number, model: Behaviour, close: () => Promise<void> }} parts
    */
-  constructor({ client, model, close }) {
+  constructor({ client, port, model, close }) {
     this.client = client;
+    this.port = port;
     this.model = model;
     this.close = close;
   }
@@ -160,12 +162,26 @@ export class BareTurns {
     const behaviour = new Behaviour();
     const model = await behaviour.serve();
     const client = fork(bare, [String(model.port)], { env: environment, execArgv: [] });
-    await once(client, 'message');
+    const [{ port }] = await once(client, 'message');
     const close = async () => {
       await end(client);
       model.close();
     };
-    return new BareTurns({ client, model: behaviour, close });
+    return new BareTurns({ client, port, model: behaviour, close });
+  }
+
+  /**
+   * Processor time of a delta that is handed on to one watcher.
+   * @param {Pace} pace
+   */
+  async relayedUs(pace) {
+    const { port } = this;
+    const watching = await openWatchers({ port, request: svcDialect.watch, watchers: 1, frames: 0 });
+    try {
+      return ((await this.ask(1, pace)).cpuMs * 1000) / pace.times;
+    } finally {
+      await watching.end();
+    }
   }
 
   /**
