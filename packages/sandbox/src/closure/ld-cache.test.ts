@@ -38,6 +38,13 @@ describe('the cache of the loader', () => {
     expect(parseLoaderCache(sound)).toEqual(parsed);
   });
 
+  it('says names and paths that are not ASCII as they are', () => {
+    const path = '/opt/größe/liba.so.1';
+    const found = parseLoaderCache(writeLoaderCache([...lines, { name: 'libß.so.1', path }]));
+    expect(found.get('x86_64')?.get('libß.so.1')).toEqual([{ path, variant: false }]);
+    expect(found.get('x86_64')?.get('liba.so.1')).toHaveLength(2);
+  });
+
   it('comes behind the older format too', () => {
     const old = Buffer.alloc(16 + 3 * 12 + 4);
     old.write('ld.so-1.7.0');

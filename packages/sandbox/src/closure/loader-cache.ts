@@ -50,13 +50,21 @@ export function parseLoaderCache(bytes: Buffer): LoaderCache {
   const count = bytes.readUInt32LE(start + 20);
   const texts = start + headerSize + count * entrySize;
   if (bytes[start + 28] === bigEndian || count > maxEntries || texts > bytes.length) return cache;
+  // One text of all bytes: a view and a search for each of a thousand would take most of the time.
+  const all = bytes.toString('latin1');
+  const isAscii = /^[\0-\x7f]*$/.test(all.slice(texts));
+  const textAt = (offset: number): string | null => {
+    const end = offset < texts ? -1 : all.indexOf('\0', offset);
+    if (end <= offset || end - offset >= maxTextBytes) return null;
+    return isAscii ? all.slice(offset, end) : bytes.toString('utf8', offset, end);
+  };
   for (let at = start + headerSize; at < texts; at += entrySize) {
     const machine = machineOfFlags.get(bytes.readUInt32LE(at));
     if (machine === undefined) continue;
-    const name = textAt(bytes, start + bytes.readUInt32LE(at + 4), texts);
-    const path = textAt(bytes, start + bytes.readUInt32LE(at + 8), texts);
+    const name = textAt(start + bytes.readUInt32LE(at + 4));
+    const path = textAt(start + bytes.readUInt32LE(at + 8));
     if (name === null || path === null || !path.startsWith('/')) return new Map();
-    const found = { path, variant: bytes.readBigUInt64LE(at + 16) !== 0n };
+    const found = { path, variant: bytes.readUInt32LE(at + 16) !== 0 || bytes.readUInt32LE(at + 20) !== 0 };
     const ofMachine = cache.get(machine) ?? new Map<string, CachedLibrary[]>();
     cache.set(machine, ofMachine);
     const ofName = ofMachine.get(name);
@@ -69,11 +77,4 @@ export function parseLoaderCache(bytes: Buffer): LoaderCache {
 function startOfCache(bytes: Buffer): number {
   if (bytes.length < 16 || bytes.toString('latin1', 0, oldMagic.length) !== oldMagic) return 0;
   return Math.ceil((16 + bytes.readUInt32LE(12) * 12) / 8) * 8;
-}
-
-function textAt(bytes: Buffer, offset: number, texts: number): string | null {
-  if (offset < texts) return null;
-  const text = bytes.subarray(offset, offset + maxTextBytes);
-  const end = text.indexOf(0);
-  return end <= 0 ? null : text.toString('utf8', 0, end);
 }
