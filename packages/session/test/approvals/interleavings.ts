@@ -180,7 +180,8 @@ async function played({ texts, steps, keeps, dies }: Plan, folder: string): Prom
   }
 }
 
-function linesOf(folder: string): readonly ApprovalRecord[] {
+/** What the record of a session says so far. */
+export function linesOf(folder: string): readonly ApprovalRecord[] {
   try {
     const text = readFileSync(join(folder, approvalFile), 'utf8');
     return text
@@ -194,7 +195,7 @@ function linesOf(folder: string): readonly ApprovalRecord[] {
 }
 
 /** What the file has to say when the n-th call runs. */
-function unapproved(records: readonly ApprovalRecord[], number: number): readonly string[] {
+export function unapproved(records: readonly ApprovalRecord[], number: number): readonly string[] {
   const started = records.filter(({ k }) => k === 'started');
   const own = started[number - 1];
   if (started.length !== number || own === undefined) return ['a call ran that was not written as started'];
@@ -205,7 +206,7 @@ function unapproved(records: readonly ApprovalRecord[], number: number): readonl
   return allowed ? [] : ['a call ran without a written allow of its digest'];
 }
 
-function settledOnce(records: readonly ApprovalRecord[]): readonly string[] {
+export function settledOnce(records: readonly ApprovalRecord[]): readonly string[] {
   const settled = records.filter(({ k }) => k === 'settled').map(({ id }) => id);
   return new Set(settled).size === settled.length ? [] : ['an approval is settled twice in the file'];
 }
