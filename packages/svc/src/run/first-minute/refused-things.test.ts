@@ -4,6 +4,8 @@ import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
+import { defaultLimits, EgressLog } from '@svc/sandbox/egress/egress-rules.ts';
+import { openUpstream } from '@svc/sandbox/egress/open-upstream.ts';
 import type { Activity } from '@svc/session/task/activity.ts';
 import type { DispatchedCall } from '@svc/session/tools/tool.ts';
 import type { TaskGrants } from './capsule-text.ts';
@@ -242,5 +244,35 @@ describe('a refusal that the end of a task reports', () => {
     expect(refused.all).toEqual([{ kind: 'network', what: 'b.example:443', flag: '--net b.example:443' }]);
     refused.readEgress(join(bin, 'nowhere'));
     expect(refused.all).toHaveLength(1);
+  });
+
+  it('names --net for a host that a person granted and whose name leads into a private network', async () => {
+    const session = join(bin, 'granted');
+    mkdirSync(join(session, 'logs'), { recursive: true });
+    const log = new EgressLog(join(session, 'logs', 'egress.jsonl'));
+    const refused = refusedThings();
+    refused.widening.decided({ host: 'https://inner.example:443' }, 'session');
+    for (const address of [null, '10.0.0.7']) {
+      const opening = await openUpstream(
+        { kind: 'tunnel', destination: { scheme: 'https', host: 'inner.example', port: 443 } },
+        {
+          allow: [],
+          resolver: { resolve: async () => ({ kind: 'addresses', addresses: [address ?? ''] }) },
+          connect: () => {
+            throw new Error('nothing is reached');
+          },
+          onDecision: (decision) => log.write(decision),
+          mayReach: async () => address !== null,
+          limits: defaultLimits,
+          bound: null,
+          service: null,
+        },
+        new AbortController().signal,
+      );
+      expect(opening).toMatchObject({ kind: 'refused' });
+      refused.readEgress(session);
+      const line = 'refused: https://inner.example (no network there): --net https://inner.example\n';
+      expect(refused.takeLines().text).toBe(address === null ? '' : line);
+    }
   });
 });

@@ -63,6 +63,10 @@ const unreached =
   /(?:resolve host(?: name)?|ENOTFOUND|EAI_AGAIN|unable to resolve|Failed to connect to)[: ]{1,2}['"]?([A-Za-z0-9][A-Za-z0-9.-]{0,252})/g;
 const address = /https?:\/\/([A-Za-z0-9][A-Za-z0-9.-]{0,252}(?::\d{1,5})?)/g;
 
+/** A line of the proxy's log about a host, and in its reason that a granted one leads elsewhere than to the public network. */
+const refusedHost = /"destination":"([^"\\]{1,300})","verdict":"refused"(?:,"reason":"((?:[^"\\]|\\.){0,1000})")?/g;
+const beyondGrant = /at public addresses alone\.$/;
+
 /** Whether anything can be granted while a task runs: commands have to be held, and a shell has to be there that starts a further one. */
 export function canAsk({ floor, commands }: Pick<TaskGrants, 'floor' | 'commands'>): boolean {
   return floor !== null && commands.includes('sh');
@@ -174,8 +178,8 @@ export class RefusedThings {
     const text = egressLog(join(sessionDirectory, 'logs', 'egress.jsonl'));
     const fresh = text.slice(this.#egressRead);
     this.#egressRead = text.length;
-    for (const [, destination = ''] of fresh.matchAll(/"destination":"([^"\\]{1,300})","verdict":"refused"/g)) {
-      if (parseDestination(destination).kind === 'destination') this.#host(destination);
+    for (const [, destination = '', reason = ''] of fresh.matchAll(refusedHost)) {
+      if (parseDestination(destination).kind === 'destination') this.#host(destination, beyondGrant.test(reason));
     }
   }
 
@@ -243,14 +247,15 @@ export class RefusedThings {
     return new RegExp(`^${name}$`).test(command) && !this.#question.grants.commands.includes(command);
   }
 
-  #host(host: string): void {
-    if (this.#isGranted(host)) return;
+  /** `isBeyond`: what a person grants does not reach where its name leads. */
+  #host(host: string, isBeyond = false): void {
+    if (this.#isGranted(host, isBeyond)) return;
     this.#add({ kind: 'network', what: host, flag: `--net ${host}` });
   }
 
-  #isGranted(host: string): boolean {
+  #isGranted(host: string, isBeyond = false): boolean {
     const { hosts } = this.#question.grants;
-    const isSettled = this.#settled.get(spelt(host)) === 'session';
+    const isSettled = !isBeyond && this.#settled.get(spelt(host)) === 'session';
     return isSettled || hosts.includes(host) || !/[.:]/.test(host) || parseDestination(host).kind !== 'destination';
   }
 
