@@ -129,6 +129,8 @@ export interface ViewedApproval {
   readonly digest: string;
   /** Who asks, and which rule: printable ASCII. */
   readonly asker: string;
+  /** The capsule in whose session a call can stay allowed: another one that this one has started; null for the one that is shown. Printable ASCII. */
+  readonly of: string | null;
   /** What would happen, in printable ASCII. */
   readonly rows: readonly string[];
   readonly options: readonly ApprovalOption[];

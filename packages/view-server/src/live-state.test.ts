@@ -38,7 +38,7 @@ describe('the live state', () => {
       id: 'apr_1',
       digest: 'sha256:ab',
       expires_at: 5,
-      capsule: ['a\u001B[2J'],
+      capsule: ['lead', 'a\u001B[2J'],
       rule: 'approvals.rules[0]',
       effect: { kind: 'command', argv, cwd: '.' },
       options: ['once', 'everything'],
@@ -48,7 +48,8 @@ describe('the live state', () => {
     expect(shown).toMatchObject({
       id: 'apr_1',
       digest: 'sha256:ab',
-      asker: 'a\\u001b[2J wants to run this, and approvals.rules[0] asks you:',
+      of: 'a\\u001b[2J',
+      asker: 'lead > a\\u001b[2J wants to run this, and approvals.rules[0] asks you:',
       options: ['once'],
     });
     expect(shown?.rows.slice(0, 2)).toEqual(['"echo"', '"\\u{202e}evil\\u{430}\\u{200b}"']);

@@ -1,5 +1,6 @@
 /** Puts together, from the frames and events of a running capsule, what it does right now. */
 
+import { inertJson } from '@svc/kit/diagnostics/printable.ts';
 import { decodeFrame } from '@svc/protocol/decode-frame.ts';
 import { decodeLiveEvent } from '@svc/protocol/decode-live-event.ts';
 import type { ReceivedFrame } from '@svc/protocol/frame-reader.ts';
@@ -123,9 +124,10 @@ export class LiveState {
 
 function questionOf({ taskId: task, waitId: wait, prompt, approval }: Question): NonNullable<LiveNow['question']> {
   if (approval === undefined) return { task, wait, prompt };
-  const { id, digest, options } = approval;
+  const { id, digest, options, capsule } = approval;
   const asker = askerOf(approval).slice(0, maxReason);
-  return { task, wait, prompt, approval: { id, digest, asker, rows: firstEffectRows(approval), options } };
+  const of = capsule.length > 1 ? inertJson(capsule.at(-1)).slice(1, -1).slice(0, maxName) : null;
+  return { task, wait, prompt, approval: { id, digest, asker, of, rows: firstEffectRows(approval), options } };
 }
 
 function keyOf({

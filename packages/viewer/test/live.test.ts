@@ -201,6 +201,7 @@ describe.skipIf(chromiumPath === null)('a session that runs (skipped without Chr
   const approval: ViewedApproval = {
     id: 'apr_1_q1',
     digest: 'sha256:ab',
+    of: 'painter',
     asker: 'painter wants to run this, and approvals.rules[0] asks you:',
     rows: [inertJson('<img src=x onerror=alert(1)>\u202E\u001B[2J'), 'x'.repeat(400)],
     options: ['once', 'session', 'manifest'],
@@ -217,7 +218,7 @@ describe.skipIf(chromiumPath === null)('a session that runs (skipped without Chr
     expect(await banner.locator('.button').allTextContents()).toEqual([
       'No',
       'Yes, once',
-      'Yes, in this session',
+      'Yes, in the session of painter',
       'Yes, in every session',
     ]);
     expect(

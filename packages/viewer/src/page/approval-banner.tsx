@@ -71,7 +71,9 @@ export function ApprovalBanner({ approval, taskText, facts, source, onUnsent }: 
                 aria-disabled={!isSettled || isSending}
                 onClick={() => void send(answer)}
               >
-                {answer.label}
+                {answer.option === 'session' && approval.of !== null
+                  ? `Yes, in the session of ${approval.of}`
+                  : answer.label}
               </button>
             ))}
           <output class="said theirs">{theirs(said)}</output>
