@@ -77,8 +77,12 @@ describe('a capsule that delegates', () => {
     expect(readFileSync(join(formation.childDirectory, 'out', 'result.txt'), 'utf8')).toBe('One, two, three.');
   });
 
-  it('has the tool for it, which its child has not [D2-DELEG-01] [D2-DELEG-02]', async () => {
-    const formation = await start({ capsules: { lead, worker } });
+  it('has the tool for it, which its child has not, nor a skill of the folder that it was published from [D2-DELEG-01] [D2-DELEG-02]', async () => {
+    const discovers = {
+      manifest: `${takesOne}skills: { discover: [.agents/skills] }\n`,
+      files: { '.agents/skills/forms/SKILL.md': '---\ndescription: Fills forms.\n---\nFill it.\n' },
+    };
+    const formation = await start({ capsules: { lead, worker: { ...worker, ...discovers } } });
     await formation.send('Begin');
     await formation.tasksEnded(2);
     const declared = [formation.trace[0], formation.childTrace[0]].map((line) => line?.['tools_declared']);

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 
+import { RemoteMcpServer } from '../support/remote-server.ts';
 import { calls, runs, says, script } from '../support/scripted-turns.ts';
 import { svc } from '../support/svc-process.ts';
 import { makeWorkspace, type Workspace } from '../support/workspace.ts';
@@ -21,9 +22,20 @@ inference:
   model: scripted
   driver: { artifact: svc-driver-script, config: { script: script.yaml } }
 capabilities: { shell: { allow: [sh] }, network: { allow: [example.com] } }
+skills: { discover: [.agents/skills] }
 `;
 
-const turns = script(calls([['s_1', 'style', {}]]), runs('echo fine > made'), says('All is fine.'));
+/** Two skills, one of them discovered, a program, and a tool of a server on the web. */
+const turns = script(
+  calls([
+    ['s_1', 'style', {}],
+    ['s_2', 'forms', {}],
+    ['s_3', 'forms', { file: 'list.md' }],
+  ]),
+  runs('echo fine > made'),
+  calls([['m_1', 'server__echo', { text: 'from afar' }]]),
+  says('All is fine.'),
+);
 
 /** What starts a process, reaches a network or changes a name or a file. */
 const traced = [
@@ -58,10 +70,17 @@ describe.skipIf(!canTrace)('the program that looks back (skipped without strace)
       'script.yaml': turns,
       'style/svc.yaml': 'name: style\nversion: 1.0.0\nruntime: skill\ndescription: How.\n',
       'style/skill.md': 'Short.\n',
+      '.agents/skills/forms/SKILL.md': '---\ndescription: Fills forms.\n---\nFill it.\n',
+      '.agents/skills/forms/list.md': 'A list.\n',
     });
+    const server = await RemoteMcpServer.start();
+    await done(['add', `mcp+${server.url}`]);
+    await done(['install']);
     scratch = join(workspace.home, 'scratch');
     mkdirSync(scratch);
     await done(['run', '--task', 'Go.', '--capture', 'content']);
+    if (server.methods.at(-1) !== 'tools/call') throw new Error('the tool of the server was not called');
+    server.close();
     await done(['test', '--record', 'fine']);
     await done(['trace', 'export', '-o', 'session.zip']);
     rmSync(join(workspace.folder, 'workdir'), { recursive: true, force: true });
@@ -84,7 +103,7 @@ describe.skipIf(!canTrace)('the program that looks back (skipped without strace)
   ])('starts no process, opens no socket and writes only what is temporary: svc %j', (args) => {
     const log = join(workspace.home, 'strace.log');
     const options = ['-f', '-y', '-qq', '-e', `trace=${traced}`, '-e', 'signal=none', '-s', '4096', '-o', log];
-    const { status, stderr } = spawnSync('strace', [...options, process.execPath, program, ...args], {
+    const { status, stdout, stderr } = spawnSync('strace', [...options, process.execPath, program, ...args], {
       cwd: workspace.folder,
       env: { PATH: process.env['PATH'], HOME: workspace.home, TMPDIR: scratch },
       encoding: 'utf8',
@@ -96,9 +115,10 @@ describe.skipIf(!canTrace)('the program that looks back (skipped without strace)
     const seen = acts(readFileSync(log, 'utf8'), scratch);
     // The first of all begins the program itself.
     expect(seen.map((line) => line.slice(0, 200))).toEqual([expect.stringMatching(/^execve\(/)]);
+    if (args[1] === '--replay') expect(stdout).toContain('the same except for ids and times');
   });
 
-  it('looks back where it runs for real', () => {
+  it('looks back where it runs for real, with skills and a tool of a server on the web', () => {
     const log = join(workspace.home, 'strace.log');
     spawnSync(
       'strace',

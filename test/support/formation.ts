@@ -24,6 +24,8 @@ export interface FormationCapsule {
   readonly script: string;
   /** The key of the provider; without it there is no key. */
   readonly apiKey?: string;
+  /** More files of its folder, by their names. */
+  readonly files?: Readonly<Record<string, string>>;
 }
 
 export interface FormationOptions {
@@ -227,10 +229,10 @@ export function useFormations(): (options: FormationOptions) => Promise<Formatio
 
 /** A folder for each capsule, all of them in the store of the workspace's user, as `svc publish --registry local` puts them there. */
 export async function publish(capsules: Readonly<Record<string, FormationCapsule>>): Promise<Workspace> {
-  const files = Object.entries(capsules).flatMap(([name, capsule]) => [
-    [`${name}/svc.yaml`, manifestOf(name, capsule)] as const,
-    [`${name}/script.yaml`, capsule.script] as const,
-  ]);
+  const files = Object.entries(capsules).flatMap(([name, capsule]) => {
+    const own = { 'svc.yaml': manifestOf(name, capsule), 'script.yaml': capsule.script, ...capsule.files };
+    return Object.entries(own).map(([file, text]) => [`${name}/${file}`, text] as const);
+  });
   const workspace = makeWorkspace(Object.fromEntries(files));
   const outDirectory = join(workspace.folder, 'built');
   mkdirSync(outDirectory);

@@ -13,6 +13,7 @@ import type { LoadedManifest } from '../manifest/loaded-manifest.ts';
 import { fittedName, runtimeTools } from '../manifest/names.ts';
 import { commandWith } from './lock-faults.ts';
 import type { LockedArtifact } from './lockfile.ts';
+import type { FoundArtifact } from './installed-artifact.ts';
 import { isSkillFolder } from './skill-folder.ts';
 import type { StorePlaces } from './store-places.ts';
 
@@ -22,6 +23,8 @@ export const usualSkillFolders: readonly string[] = ['.agents/skills', '.claude/
 /** Each is a tool of the model. */
 const mostSkills = 128;
 const mostLookedAt = 2000;
+/** So many names a warning has. */
+const mostNamed = 10;
 
 /** A folder whose children may be skills. */
 export interface SkillShelf {
@@ -39,8 +42,12 @@ export interface DiscoveredSkill {
   readonly source: string;
 }
 
+interface OpenedSkill extends DiscoveredSkill {
+  readonly found: FoundArtifact;
+}
+
 export interface DiscoveredSkills {
-  readonly skills: readonly DiscoveredSkill[];
+  readonly skills: readonly OpenedSkill[];
   readonly warnings: readonly Diagnostic[];
   /** Names. */
   readonly unrecorded: readonly string[];
@@ -87,9 +94,9 @@ function leadsInto(folder: string, root: string | null): boolean {
 }
 
 /**
- * The skills on these shelves under the names of their folders, each looked at whole. Gives `W-RUN-211` for what is left out: a folder that is no good skill or has what is masked, one whose name `taken`
- * has, two different ones of one name, and all beyond 128. The same skill on two shelves counts once. With a `lock`, nothing is read of those whose names it
- * does not record, which are `unrecorded`.
+ * The skills on these shelves under the names of their folders, each looked at whole. Gives `W-RUN-211` for what is left out, each of the first five and one for all others: a
+ * folder that is no good skill or has what is masked, one whose name `taken` has, two different ones of one name, and all beyond 128. The same skill on two shelves counts once.
+ * With a `lock`, nothing is read of those whose names it does not record, which are `unrecorded`.
  */
 export async function discoverSkills(
   shelves: readonly SkillShelf[],
@@ -97,11 +104,11 @@ export async function discoverSkills(
   places: StorePlaces,
   lock: readonly LockedArtifact[] | null = null,
 ): Promise<DiscoveredSkills> {
-  const found = new Map<string, { readonly skill: DiscoveredSkill; readonly sha256: string }>();
+  const found = new Map<string, OpenedSkill>();
   const met = new Set<string>();
   const unrecorded = new Set<string>();
-  const warnings: Diagnostic[] = [];
-  const leave = (folder: string, why: string): void => void warnings.push(leftOut(folder, why));
+  const left: LeftOut[] = [];
+  const leave = (folder: string, why: string): void => void left.push({ folder, why });
   for (const { folder: source, leadsOut } of foldersOn(shelves)) {
     const name = fittedName(basename(source));
     const recorded = lock?.find((locked) => locked.name === name);
@@ -118,27 +125,28 @@ export async function discoverSkills(
       }
       const other = found.get(name);
       if (other === undefined) found.set(name, opened);
-      else if (other.sha256 !== opened.sha256) {
+      else if (other.found.sha256 !== opened.found.sha256) {
         met.add(name);
-        leave(source, `${other.skill.source} has the same name, and is left out too`);
+        leave(source, `${other.source} has the same name, and is left out too`);
       }
     }
   }
-  const skills = [...found.values()].map(({ skill }) => skill);
-  return { skills: skills.filter(({ name }) => !met.has(name)), warnings, unrecorded: [...unrecorded] };
+  const skills = [...found.values()].filter(({ name }) => !met.has(name));
+  return { skills, warnings: warningsOf(left), unrecorded: [...unrecorded] };
 }
 
 /** `version` counts where `SKILL.md` names none. */
 async function opening(
   { name, version, source }: DiscoveredSkill,
   places: StorePlaces,
-): Promise<{ readonly skill: DiscoveredSkill; readonly sha256: string } | Diagnostic> {
+): Promise<OpenedSkill | Diagnostic> {
   try {
     const { openSkill } = await import('./kept-skills.ts');
-    const { manifest, sha256, skill } = await openSkill({ name, version, source }, places);
+    const found = await openSkill({ name, version, source }, places);
+    const { manifest, skill } = found;
     const masked = skill?.files.find((file) => file.split('/').some(isMaskedName));
     if (masked !== undefined) return new Diagnostic('E-ART-002', `it has ${quoted(masked)}, which no task is shown`);
-    return { skill: { name, version: manifest.version, source }, sha256 };
+    return { name, version: manifest.version, source, found };
   } catch (error) {
     const fault = error instanceof DiagnosticList ? error.diagnostics[0] : error;
     if (fault instanceof Diagnostic) return fault;
@@ -146,14 +154,30 @@ async function opening(
   }
 }
 
-function leftOut(folder: string, why: string): Diagnostic {
+interface LeftOut {
+  readonly folder: string;
+  readonly why: string;
+}
+
+/** So many have a warning of their own; one warning more names others. */
+const mostExplained = 5;
+
+function warningsOf(left: readonly LeftOut[]): readonly Diagnostic[] {
+  const rest = left.slice(mostExplained).map(({ folder }) => quoted(folder));
+  const explained = left.slice(0, mostExplained).map(leftOut);
+  if (rest.length === 0) return explained;
+  const who = rest.length === 1 ? 'one more skill is' : `${rest.length} more skills are`;
+  const more = new Diagnostic('W-RUN-211', `${who} left out: ${firstNames(rest, mostNamed)}`, {
+    hint: 'mend or remove what is named first; svc info ./<folder> shows what is read of one',
+  });
+  return [...explained, more];
+}
+
+function leftOut({ folder, why }: LeftOut): Diagnostic {
   return new Diagnostic('W-RUN-211', `the skill in ${quoted(folder)} is left out: ${why}`, {
     hint: 'mend it, give its folder another name, or remove it; svc info ./<folder> shows what is read of it',
   });
 }
-
-/** So many names a warning has. */
-const mostNamed = 10;
 
 /**
  * A manifest with the skills that `skills.discover` stands for as entries behind its own. With a `lock`, those alone that it records: `W-RUN-211` names the others, beside what
@@ -169,11 +193,15 @@ export async function withDiscovered(
   const names = declaredArtifacts(manifest).map(({ name }) => name);
   const taken = new Set([...names, ...(manifest.capabilities.shell?.allow ?? []), ...runtimeTools]);
   const { skills, warnings, unrecorded } = await discoverSkills(shelvesOf(loaded), taken, places, lock);
-  const found = skills.map(({ name, version, source }) => {
+  const entries = skills.map(({ name, version, source }) => {
     return { name, version, runtime: 'skill', source: `./${relative(directory, source)}`, discovered: true } as const;
   });
+  if (skills.length > 0) {
+    const { handOver } = await import('./kept-skills.ts');
+    for (const [at, entry] of entries.entries()) if (skills[at] !== undefined) handOver(entry, skills[at].found);
+  }
   return {
-    loaded: { ...loaded, manifest: { ...manifest, artifacts: [...manifest.artifacts, ...found] } },
+    loaded: { ...loaded, manifest: { ...manifest, artifacts: [...manifest.artifacts, ...entries] } },
     warnings: unrecorded.length === 0 ? warnings : [...warnings, notRecorded(unrecorded, file)],
   };
 }

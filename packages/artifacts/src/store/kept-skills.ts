@@ -24,8 +24,19 @@ interface KeptSkill {
   readonly facts: SkillFacts;
 }
 
+/** What was opened when an entry was made of it. */
+const opened = new WeakMap<SourceEntry, FoundArtifact>();
+
+/** The next `openSkill` of this entry gives that, and looks at no file. */
+export function handOver(entry: SourceEntry, found: FoundArtifact): void {
+  opened.set(entry, found);
+}
+
 /** As `openSource`, for an entry that is a skill. What was kept has the hash that it had when it was read, whatever is in the folder since. */
 export async function openSkill(entry: SourceEntry, places: StorePlaces): Promise<FoundArtifact> {
+  const handed = opened.get(entry);
+  opened.delete(entry);
+  if (handed !== undefined) return handed;
   const { build } = places;
   const directory = resolve(places.manifestDir, entry.source);
   const path = keptPath(places, directory);

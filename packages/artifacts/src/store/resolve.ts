@@ -153,11 +153,15 @@ async function installedFor(entry: ArtifactEntry, places: StorePlaces): Promise<
   return { ...found, entry, skillText };
 }
 
+function hasSource(entry: ArtifactEntry): entry is ArtifactEntry & { readonly source: string } {
+  return entry.source !== undefined;
+}
+
 async function findFor(entry: ArtifactEntry, places: StorePlaces): Promise<FoundArtifact> {
   const { name, version, source } = entry;
-  if (source !== undefined && entry.runtime === 'skill') {
+  if (hasSource(entry) && entry.runtime === 'skill') {
     const { openSkill } = await import('./kept-skills.ts');
-    return await openSkill({ name, version, source }, places);
+    return await openSkill(entry, places);
   }
   if (source !== undefined) {
     const { openSource } = await import('./open-source.ts');

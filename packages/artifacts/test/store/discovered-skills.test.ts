@@ -100,9 +100,41 @@ describe('skills.discover', () => {
       'W-RUN-211 the skill in "/.agents/skills/cat" is left out: cat is the name of something else in this capsule',
       'W-RUN-211 the skill in "/.agents/skills/listed" is left out: listed is the name of something else in this capsule',
       'W-RUN-211 the skill in "/.agents/skills/share-file" is left out: share-file is the name of something else in this capsule',
-      'W-RUN-211 the skill in "/.claude/skills/away" is left out: a link to it leads out of the folder',
-      'W-RUN-211 the skill in "/.claude/skills/twice" is left out: /.agents/skills/twice has the same name, and is left out too',
+      'W-RUN-211 2 more skills are left out: "/.claude/skills/away", "/.claude/skills/twice"',
     ]);
+  });
+
+  it('says why of the first five alone, however many are left out', async () => {
+    const { at, first, second } = project();
+    const names = Array.from({ length: 1000 }, (_, at) => `bad${1000 + at}`);
+    for (const name of names) for (const each of [first, second]) put(each, name, 'no head');
+    const { warnings } = await found(at);
+    expect(warnings).toHaveLength(6);
+    expect(warnings[5]?.message).toMatch(/^1995 more skills are left out: "\S+bad1005",( "\S+",?){9} and 1985 more$/);
+  });
+
+  it('says of a link that leads out, and of two of one name, which they are', async () => {
+    const { at, first, second } = project();
+    put(first, 'twice', skill('One.'));
+    put(second, 'twice', skill('Two.'));
+    put(at.userHome.replace(/home$/, ''), 'away', skill('Elsewhere.'));
+    symlinkSync(join(at.userHome, '../away'), join(second, 'away'));
+    const { warnings } = await found(at);
+    expect(warnings.map(({ message }) => message.replaceAll(at.manifestDir, ''))).toEqual([
+      'the skill in "/.claude/skills/away" is left out: a link to it leads out of the folder',
+      'the skill in "/.claude/skills/twice" is left out: /.agents/skills/twice has the same name, and is left out too',
+    ]);
+  });
+
+  it('gives each entry what was found with it, so that a start looks at a skill once', async () => {
+    const { at, first } = project();
+    put(first, 'forms', skill('Fill.'));
+    const entries = (await found(at)).loaded.manifest.artifacts.slice(1);
+    rmSync(join(first, 'forms'), { recursive: true });
+    expect(await resolveEach(entries, at)).toMatchObject([
+      { kind: 'installed', artifact: { skill: { text: 'Fill.' }, skillText: 'Fill.' } },
+    ]);
+    expect((await resolveEach(entries, at)).map(({ kind }) => kind)).toEqual(['failed']);
   });
 
   it('takes at most 128', async () => {

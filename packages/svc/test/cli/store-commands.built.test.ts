@@ -15,7 +15,9 @@ import { terminalOf } from '@svc/terminal/screen/terminal-kind.ts';
 import type { CommandContext } from '@svc/terminal/screen/command-context.ts';
 import { installCommand } from '../../src/artifacts/install.ts';
 import { listCommand } from '../../src/artifacts/list.ts';
+import { outdatedCommand } from '../../src/artifacts/outdated.ts';
 import { removeCommand } from '../../src/artifacts/remove.ts';
+import { updateCommand } from '../../src/artifacts/update.ts';
 import { readLock } from '@svc/artifacts/store/lockfile.ts';
 import { storeRoot } from '@svc/artifacts/store/store-layout.ts';
 import { putArchive } from '@svc/artifacts/store/store-put.ts';
@@ -141,8 +143,16 @@ describe('svc install', () => {
       code: 'E-REG-001',
       message: 'pdf has no entry in ./svc.yaml: skills.discover finds it',
     });
+    const lock = readFileSync(join(project, 'svc.lock'), 'utf8');
     await writeFiles(project, { '.agents/skills/pdf/more': 'More.' });
     expect(await codesOf(run(installCommand, ['--frozen']))).toEqual(['E-REG-005']);
+    // No registry is asked for a discovered skill, and none of these records what it is now.
+    const alone = capsule('  - { name: echo, version: 1.0.0, source: tools/echo }\n');
+    await writeFiles(project, { 'svc.yaml': `${alone}skills: { discover: [.agents/skills] }\n` });
+    expect(await run(outdatedCommand, [])).toEqual({ stdout: '', stderr: 'nothing is outdated\n' });
+    expect(await run(updateCommand, [])).toEqual({ stdout: '', stderr: 'nothing changes\n' });
+    expect(await codesOf(run(updateCommand, ['pdf']))).toEqual(['E-REG-001']);
+    expect(readFileSync(join(project, 'svc.lock'), 'utf8')).toBe(lock);
   });
 
   it('prints each artifact on a terminal', async () => {

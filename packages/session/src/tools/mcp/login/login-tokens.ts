@@ -76,7 +76,10 @@ export class LoginTokens implements ServerTokens {
     }
   }
 
-  /** It is on the disk before anybody uses it: what it was made of counts no more. */
+  /**
+   * It is on the disk before anybody uses it: what it was made of counts no more. After a kill before that, `svc` shows the old token once more. A mark in
+   * the file would not say whether that token still counts, and many servers keep an old one, or forgive it for a while: their logins would be lost as well.
+   */
   async #renewed(kept: KeptLogin): Promise<KeptLogin> {
     const { place } = this.#settings;
     const { refresh_token: refreshToken } = kept.tokens;
