@@ -163,7 +163,7 @@ const known: Readonly<Record<string, Readonly<Partial<Record<Reader, Way>>>>> = 
   'session/tools/mcp/http-transport.ts': { timer: 'effect' },
   'session/tools/mcp/server-requests.ts': { timer: 'effect' },
   'session/tools/mcp/login/login-fetch.ts': { timer: 'effect' },
-  'session/tools/native-tool.ts': { timer: 'effect' },
+  'session/tools/asked-requests.ts': { race: 'effect' },
   // Steps end one for each turn of the event loop, in the order of the record.
   'session/tools/plan/plan-run.ts': { clock: 'ids and times', duration: 'durations', race: 'recorder' },
   'session/tools/plan/submit-plan-tool.ts': { duration: 'durations' },

@@ -110,8 +110,9 @@ describe.skipIf(!hasPseudoTerminals())('examples/pull-requests (skipped without 
     await needsClass(context, 'sealed');
     const made = await forge();
     const running = run(made);
-    await running.shows(/"push" "origin" "opening-hours"$/);
-    await running.shows(/^run it\? y once/);
+    await running.shows(/POST https:\/\/github\.com\/acme\/site\.git\/git-receive-pack$/);
+    await running.shows(/called by: \["git","-C","site","push","origin","opening-hours"\]$/);
+    await running.shows(/^send it\? y once, n no/);
     expect([made.branches(), made.opened]).toEqual(['main\n', []]);
     await new Promise((resolve) => setTimeout(resolve, 400));
     running.type('y\r');

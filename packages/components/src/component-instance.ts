@@ -5,6 +5,7 @@ import { join } from 'node:path';
 
 import { isSystemError } from '@svc/kit/diagnostics/system-reason.ts';
 import { HeldDirectory } from '@svc/kit/files/held-directory.ts';
+import type { RequestJudge } from '@svc/kit/keys/bound-host.ts';
 import { ComponentFault, type HostFunctions, type Preopen } from './component.ts';
 import {
   messageLimitBytes,
@@ -223,8 +224,24 @@ export class ComponentInstance implements Instance {
     this.#process?.send({ kind: 'answer', value });
   }
 
+  /** The judge of a call, whose time stands still while a person is asked. */
+  #judgeOf(call: InstanceCall | null | undefined): RequestJudge | null {
+    const requests = call?.requests ?? null;
+    if (requests === null) return null;
+    return {
+      asks: (rule) => requests.asks(rule),
+      judge: async (request, held) => {
+        call?.onRuntimeWait(true);
+        const verdict = await requests.judge(request, held);
+        if (this.#fault === null) call?.onRuntimeWait(false);
+        return verdict;
+      },
+    };
+  }
+
   async #answerRemote({ request }: Extract<GuestMessage, { readonly kind: 'remote' }>): Promise<void> {
-    const answer = this.#http.answer(request);
+    const call = this.#pending?.call;
+    const answer = this.#http.answer(request, this.#judgeOf(call));
     // Nobody waits for that.
     if (request.operation === 'close') return;
     const value = await answer;

@@ -1,7 +1,7 @@
 /** Says what a component is to the rest of `svc`: what it may do, how it is called and how a call can fail. */
 
 import type { Secret } from '@svc/kit/diagnostics/secret.ts';
-import type { BoundHosts } from '@svc/kit/keys/bound-host.ts';
+import type { BoundHosts, RequestJudge } from '@svc/kit/keys/bound-host.ts';
 import type { ProxyFor } from '@svc/kit/net/proxy.ts';
 import type { CallImports, ImportMode } from './import-log.ts';
 
@@ -82,6 +82,8 @@ export interface ComponentCall {
   /** From when the instance starts to be made; reading and compiling the component, and time the runtime takes to answer an awaited import, do not count. */
   readonly deadlineMs: number;
   readonly signal: AbortSignal;
+  /** Judges its requests that a person has to approve; they are refused when absent. */
+  readonly requests?: RequestJudge;
   /** What becomes of what imports answer; they are live, and nothing is kept of them, when absent. */
   readonly imports?: CallImports;
 }

@@ -177,6 +177,7 @@ async function callWithin(
       function: member,
       args: call.args,
       host: call.host,
+      requests: call.requests ?? null,
       ...logs,
       onRuntimeWait: (waits) => (waits ? deadline.pause() : deadline.run()),
     });

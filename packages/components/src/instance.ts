@@ -1,5 +1,6 @@
 /** Says what a component that has been started can do, wherever it runs. */
 
+import type { RequestJudge } from '@svc/kit/keys/bound-host.ts';
 import type { ComponentFault, HostFunctions } from './component.ts';
 
 export interface InstanceCall {
@@ -7,6 +8,8 @@ export interface InstanceCall {
   readonly function: string;
   readonly args: readonly unknown[];
   readonly host: HostFunctions;
+  /** As in `ComponentCall`. */
+  readonly requests: RequestJudge | null;
   /** Called when the guest begins and ends to wait for an answer of the runtime. */
   readonly onRuntimeWait: (waits: boolean) => void;
   /** Receives at the end of a call what its imports answered, where that is recorded; null when it was too much. */

@@ -47,7 +47,7 @@ const idShape = /^apr_[0-9A-Za-z_]{1,80}$/;
 const digestShape = /^sha256:[0-9a-f]{64}$/;
 const nameShape = /^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$/;
 /** Whatever else a call is, this version does not know how to show it. */
-const shownKinds = ['command', 'tool', 'spawn', 'path'] as const;
+const shownKinds = ['command', 'tool', 'spawn', 'path', 'request'] as const;
 
 export function encodeParentRequest(request: ParentRequest): JsonObject {
   if (request.kind !== 'ask') return { ...request };

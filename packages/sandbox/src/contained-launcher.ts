@@ -83,7 +83,7 @@ export function createContainedLauncher(options: ContainedLauncherOptions): Cont
       const template = fittingTemplate(templates, found.startable);
       return template instanceof Error
         ? { kind: 'refused', reason: template.message }
-        : await start(template, request, { ...options, wayOut: door && wayOutBy(door, request.mayReach) });
+        : await start(template, request, { ...options, wayOut: door && wayOutBy(door, request) });
     },
     prepare(request) {
       const found = findStartable(request, options);
@@ -190,10 +190,10 @@ function searchVariable({ searchFirst }: LaunchTemplate, { env }: LaunchRequest)
   return { PATH: [searchFirst, ...(env.PATH === undefined ? [] : [env.PATH])].join(delimiter) };
 }
 
-function wayOutBy(door: ServesEgress, mayReach: LaunchRequest['mayReach']): WayOut {
+function wayOutBy(door: ServesEgress, asked: Pick<LaunchRequest, 'mayReach' | 'requests'>): WayOut {
   const refused = new RefusedHosts();
   return {
-    takeListener: (listening) => door.serve(listening, (decision) => refused.add(decision), mayReach),
+    takeListener: (listening) => door.serve(listening, (decision) => refused.add(decision), asked),
     takeRefusedHosts: () => refused.take(),
   };
 }

@@ -2,6 +2,7 @@
 
 import type { Readable, Writable } from 'node:stream';
 
+import type { RequestJudge } from '@svc/kit/keys/bound-host.ts';
 import type { NetworkDestination } from '@svc/kit/net/network-destination.ts';
 
 export interface LaunchRequest {
@@ -16,6 +17,8 @@ export interface LaunchRequest {
   readonly output?: 'inherit';
   /** Judges a host that the launcher does not grant; absent where nobody is asked. A launcher whose grants lack `asksHosts` asks nobody. */
   readonly mayReach?: MayReach;
+  /** Judges requests that a person has to approve; they are refused when absent. */
+  readonly requests?: RequestJudge;
   /** Absent where it has all that the launcher grants. */
   readonly narrowed?: NarrowedLaunch | null;
 }

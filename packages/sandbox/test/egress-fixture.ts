@@ -7,13 +7,13 @@ import { connectDirectly } from '../src/egress/open-upstream.ts';
 import type { EgressDecision, EgressLimits } from '../src/egress/egress-rules.ts';
 import { EgressProxy } from '../src/egress/egress-proxy.ts';
 import type { BoundNetwork } from '../src/egress/bound-network.ts';
-import type { MayReach } from '../src/launcher.ts';
+import type { LaunchRequest } from '../src/launcher.ts';
 import type { OwnService } from '../src/egress/proxy-target.ts';
 import type { ProxyFor } from '@svc/kit/net/proxy.ts';
 import type { HostResolver } from '@svc/kit/net/resolver.ts';
 import { parseDestination, type NetworkDestination } from '@svc/kit/net/network-destination.ts';
 
-export interface EgressSetting {
+export interface EgressSetting extends Pick<LaunchRequest, 'mayReach' | 'requests'> {
   /** Entries as a manifest spells them. */
   readonly allow: readonly string[];
   /** What the name server answers; a name that is not here has no address. */
@@ -25,7 +25,6 @@ export interface EgressSetting {
   readonly service?: OwnService;
   readonly proxyFor?: ProxyFor;
   readonly bound?: BoundNetwork;
-  readonly mayReach?: MayReach;
 }
 
 /** An egress proxy behind a listener of this machine, and all it decides, asks and connects to. */
@@ -74,7 +73,7 @@ export class EgressFixture {
     });
     this.#listener = createServer((socket) => {
       this.clients.push(socket);
-      this.proxy.accept(socket, undefined, setting.mayReach);
+      this.proxy.accept(socket, undefined, setting);
     });
   }
 

@@ -2,6 +2,8 @@
 
 import { didYouMean } from '@svc/kit/diagnostics/closest-name.ts';
 import { quoted } from '@svc/kit/diagnostics/printable.ts';
+import { parseHostRule } from '@svc/kit/keys/request-rules.ts';
+import { formatDestination, parseDestination } from '@svc/kit/net/network-destination.ts';
 import { isJsonObject } from '@svc/protocol/json-object.ts';
 import { undecidedKeys, verdicts } from './approvals.ts';
 import type { Findings } from './checked-document.ts';
@@ -38,6 +40,7 @@ export function checkApprovals(draft: Draft, findings: Findings): void {
     });
   }
   let heldByWords = false;
+  let heldByRequests = false;
   draft.list('approvals', 'rules').forEach((_, index) => {
     const path = ['approvals', 'rules', index];
     const given = verdicts.filter((verdict) => draft.has(...path, verdict));
@@ -47,21 +50,22 @@ export function checkApprovals(draft: Draft, findings: Findings): void {
     for (const verdict of given) {
       checkMatch(draft, [...path, verdict], findings);
       heldByWords ||= verdict !== 'allow' && draft.has(...path, verdict, 'command');
+      heldByRequests ||= verdict !== 'allow' && draft.has(...path, verdict, 'request');
     }
   });
-  if (!heldByWords || (draft.at('approvals', 'default') ?? 'allow') !== 'allow') return;
+  if (!heldByWords || heldByRequests || (draft.at('approvals', 'default') ?? 'allow') !== 'allow') return;
   findings.add(
     'W-APR-002',
     'approvals.rules asks about commands or denies them by their words, and allows all others',
     {
       path: ['approvals', 'rules'],
       part: 'key',
-      hint: 'the same can be done in other words: set approvals.default: ask, and allow whole lines',
+      hint: 'the same can be done in other words: add a rule with request, which decides where it leaves this machine, or set approvals.default: ask and allow whole lines',
     },
   );
 }
 
-const subjects = ['tool', 'command', 'spawn'] as const;
+const subjects = ['tool', 'command', 'spawn', 'request'] as const;
 
 function checkMatch(draft: Draft, path: KeyPath, findings: Findings): void {
   if (!draft.isBlock(...path)) return;
@@ -103,6 +107,36 @@ function checkMatch(draft: Draft, path: KeyPath, findings: Findings): void {
     checkName(draft, { path: [...path, 'spawn'], names, where: 'capabilities.spawn.allow' }, findings);
   }
   if (subject === 'command') checkCommand(draft, [...path, 'command'], findings);
+  if (subject === 'request') checkRequest(draft, [...path, 'request'], findings);
+}
+
+/** A host that is granted by its name alone is a tunnel, in which nobody sees a request. */
+function checkRequest(draft: Draft, path: KeyPath, findings: Findings): void {
+  const text = draft.at(...path);
+  if (typeof text !== 'string' || text === '') return;
+  const reading = parseHostRule(text);
+  if (reading.kind === 'malformed') {
+    findings.add('E-APR-001', `${renderKeyPath(path)} ${reading.reason}`, { path });
+    return;
+  }
+  const { origin } = reading.rule;
+  if (boundOrigins(draft).includes(origin)) return;
+  const message = `${renderKeyPath(path)} names ${origin}, which capabilities.network.allow does not hold to rules or a credential`;
+  findings.add('E-APR-001', message, {
+    path,
+    hint: `write { host: "${origin}", rules: ["* /**"] } there: svc looks into the requests to such hosts alone`,
+  });
+}
+
+function boundOrigins(draft: Draft): readonly string[] {
+  const allow = ['capabilities', 'network', 'allow'] as const;
+  return draft.list(...allow).flatMap((_, index) => {
+    const at = [...allow, index];
+    if (!draft.has(...at, 'rules') && !draft.has(...at, 'credential')) return [];
+    const reading = parseDestination(String(draft.at(...at, 'host')));
+    if (reading.kind === 'malformed' || reading.destination.scheme === null) return [];
+    return [new URL(formatDestination(reading.destination)).origin];
+  });
 }
 
 interface NamedThing {

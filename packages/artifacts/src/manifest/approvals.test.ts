@@ -85,6 +85,7 @@ describe('approvals of a manifest', () => {
     - {}
     - ask: { tool: nothing, spawn: deployer }
     - ask: { request: "POST https://example.com/**" }
+    - ask: { spend: 1.00 USD, every: 1.00 USD }
     - maybe: { tool: db }
 `;
     expect(problems(text)).toEqual([
@@ -92,10 +93,12 @@ describe('approvals of a manifest', () => {
       'E-APR-001 9:12 approvals.timeout must be longer than nothing, not 0',
       'E-APR-001 11:26 approvals.rules[0].allow.command[0] names "gti", which capabilities.shell.allow does not list',
       'E-APR-001 12:7 approvals.rules[1] must have one of allow, ask, deny',
-      'E-APR-001 13:12 approvals.rules[2].ask must have one of tool, command, spawn',
-      'E-APR-001 14:14 approvals.rules[3].ask.request is refused: this version of svc cannot decide by it',
-      'E-APR-001 15:7 maybe of approvals.rules[4] in line 15 is not a known key',
-      'E-APR-001 15:7 approvals.rules[4] must have one of allow, ask, deny',
+      'E-APR-001 13:12 approvals.rules[2].ask must have one of tool, command, spawn, request',
+      'E-APR-001 14:23 approvals.rules[3].ask.request names https://example.com, which capabilities.network.allow does not hold to rules or a credential',
+      'E-APR-001 15:14 approvals.rules[4].ask.spend is refused: this version of svc cannot decide by it',
+      'E-APR-001 15:31 approvals.rules[4].ask.every is refused: this version of svc cannot decide by it',
+      'E-APR-001 16:7 maybe of approvals.rules[5] in line 16 is not a known key',
+      'E-APR-001 16:7 approvals.rules[5] must have one of allow, ask, deny',
     ]);
   });
 
@@ -119,7 +122,7 @@ describe('approvals of a manifest', () => {
       'ask: { tool: db, args: { a: [1] } }',
       'approvals.rules[0].ask.args.a must be a text, a number, true, false or null',
     ],
-    ['ask: { path: "config/**" }', 'approvals.rules[0].ask must have one of tool, command, spawn'],
+    ['ask: { path: "config/**" }', 'approvals.rules[0].ask must have one of tool, command, spawn, request'],
     ['ask: { command: [git], path: "config/**" }', 'approvals.rules[0].ask.path needs tool beside it'],
     ['ask: { tool: db, args: { a: 1 }, path: x }', 'approvals.rules[0].ask.args cannot stand beside path'],
     [
@@ -143,6 +146,48 @@ describe('approvals of a manifest', () => {
     const found = problems(rule(text));
     expect(found.every((each) => each.startsWith('E-APR-001 '))).toBe(true);
     expect(found.join('\n')).toContain(problem);
+  });
+
+  const held = capsule.replace(
+    'capabilities: {',
+    'capabilities: { network: { allow: [{ host: "https://api.test", rules: ["* /**"] }, { host: "http://127.0.0.1:99", rules: ["* /**"] }, "https://other.test"] },',
+  );
+
+  it('take rules about requests to hosts that are held to rules or a credential', () => {
+    const rules = `approvals:
+  rules:
+    - ask: { request: "POST https://API.test/repos/*/pulls" }
+    - deny: { request: "* https://api.test:443/**" }
+    - allow: { request: "GET http://127.0.0.1:99/" }
+`;
+    expect(problems(rules, held)).toEqual([]);
+  });
+
+  it.each([
+    ['POST https://other.test/x', 'names https://other.test, which capabilities.network.allow does not hold to rules'],
+    ['POST https://api.test:8443/x', 'names https://api.test:8443, which'],
+    ['POST http://api.test/x', 'names http://api.test, which'],
+    ['POST https://api.test', 'is not a method, a host with its scheme, and a path'],
+    ['POST api.test/x', 'is not a method, a host with its scheme, and a path'],
+    ['post https://api.test/x', 'is not a method and a path'],
+    ['POST https://me@api.test/x', 'is not a method, a host with its scheme, and a path'],
+    ['POST  https://api.test/x', 'is not a method, a host with its scheme, and a path'],
+    ['POST https://api.test/x?y=1', 'has a query, which is not compared'],
+    ['POST https://api.test/**/x', 'has a ** that is not last'],
+    ['POST https://api.test/a*', 'has a * that is not a whole segment'],
+    ['POST https://api.test/a/../b', 'has a path that has a segment of dots'],
+    ['POST https://[::1/x', 'is not a method, a host with its scheme, and a path'],
+  ])('refuse a rule about the request %s', (request, problem) => {
+    const found = problems(rule(`ask: { request: "${request}" }`), held);
+    expect(found).toEqual([expect.stringContaining(`approvals.rules[0].ask.request ${problem}`) as string]);
+    expect(found[0]).toMatch(/^E-APR-001 /);
+  });
+
+  it('have a request stand alone in its rule', () => {
+    const text = rule(
+      'ask: { request: "POST https://api.test/x", path: y, args: { a: 1 } }, { ask: { request: "POST https://api.test/x", tool: db } }',
+    );
+    expect(problems(text, held).join('\n')).toMatch(/ask\.path needs tool.*ask\.args needs tool.*must have one of/s);
   });
 
   it.each(['bash', 'python3.11', 'node', 'perl'])('refuse to allow %s with any arguments', (program) => {
@@ -171,9 +216,12 @@ describe('approvals of a manifest', () => {
   });
 
   it('warn of rules of words alone, and of an allow for what starts other programs', () => {
-    expect(problems('approvals: { rules: [{ ask: { command: [git, push, "**"] } }] }\n')).toEqual([
-      expect.stringMatching(/^W-APR-002 /),
-    ]);
+    const words = '{ ask: { command: [git, push, "**"] } }';
+    expect(problems(`approvals: { rules: [${words}] }\n`)).toEqual([expect.stringMatching(/^W-APR-002 /)]);
+    const held = 'network: { allow: [{ host: "https://api.test", rules: ["* /**"] }] },';
+    const request = '{ ask: { request: "POST https://api.test/**" } }';
+    const of = capsule.replace('capabilities: {', `capabilities: { ${held}`);
+    expect(problems(`approvals: { rules: [${words}, ${request}] }\n`, of)).toEqual([]);
     expect(problems(rule('allow: { command: [git, "**"] }'))).toEqual([expect.stringMatching(/^W-APR-001 /)]);
     expect(problems(rule('allow: { command: [git, status, "**"] }'))).toEqual([]);
   });

@@ -24,7 +24,7 @@ const literal = z.union(
 );
 
 /** Keys that this version does not decide by: with one of them a manifest is refused, and never run with less. */
-export const undecidedKeys = ['request', 'spend', 'every'] as const;
+export const undecidedKeys = ['spend', 'every'] as const;
 
 const undecided = z.optional(z.unknown());
 
@@ -35,7 +35,7 @@ const matched = z.strictObject({
   spawn: z.optional(someText),
   path: z.optional(someText.check(z.maxLength(4096))),
   access: z.optional(z.enum(['write'])),
-  request: undecided,
+  request: z.optional(someText.check(z.maxLength(4096))),
   spend: undecided,
   every: undecided,
 });
@@ -58,5 +58,5 @@ export const approvals = z.strictObject({
 
 export type Approvals = z.infer<typeof approvals>;
 
-/** What a rule is about; exactly one of `tool`, `command` and `spawn` is there in a manifest that was checked, and `path` beside `tool` alone. */
+/** What a rule is about; exactly one of `tool`, `command`, `spawn` and `request` is there in a manifest that was checked, and `path` beside `tool` alone. */
 export type MatchedCall = z.infer<typeof matched>;

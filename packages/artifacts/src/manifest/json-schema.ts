@@ -92,12 +92,13 @@ function ruleKeys(verdict: string, means: string): Readonly<Record<string, strin
   const at = `approvals.rules[].${verdict}`;
   const later = 'Not decided by this version of svc, which refuses it.';
   return {
-    [at]: `${means} One of tool, command and spawn; path stands beside tool.`,
+    [at]: `${means} One of tool, command, spawn and request; path stands beside tool.`,
     [`${at}.tool`]: 'Calls of this tool, or of every tool of this artifact.',
     [`${at}.args`]: 'Arguments of the tool, each compared with its JSON value.',
     [`${at}.command`]: 'The words of a command. a|b is one of two words, * is one word, ** is any number of words.',
     [`${at}.spawn`]: 'Delegating to this capsule.',
-    [`${at}.request`]: later,
+    [`${at}.request`]:
+      'An HTTP request, as POST https://api.github.com/repos/**, to a host of network.allow with rules or a credential.',
     [`${at}.path`]:
       'Files that the component of the tool changes, as it sees them. * is one segment, ** is any number of segments.',
     [`${at}.access`]: 'write, the default and only one: opening for writing, removing, renaming, linking.',

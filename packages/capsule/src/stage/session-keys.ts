@@ -1,6 +1,7 @@
 /** Holds the keys of a session, and says what each of those who ask for a host gets of them (docs/boundary.md "Keys"). */
 
 import type { CredentialGrant, HostBinding, KeyGrants } from '@svc/artifacts/grants/host-bindings.ts';
+import type { Approvals } from '@svc/artifacts/manifest/approvals.ts';
 import { besideValue, type LoadedManifest } from '@svc/artifacts/manifest/loaded-manifest.ts';
 import { signingVariables } from '@svc/artifacts/manifest/signing-variables.ts';
 import type { Clock } from '@svc/kit/clock.ts';
@@ -9,6 +10,7 @@ import { boundHost, type HeldKey } from '@svc/kit/keys/bound-origin.ts';
 import { parseRule, type RequestRule } from '@svc/kit/keys/request-rules.ts';
 import type { SigningTerms } from '@svc/kit/keys/signed-again.ts';
 import { formatDestination } from '@svc/kit/net/network-destination.ts';
+import { RequestRules } from '@svc/session/approvals/request-rules.ts';
 
 interface SessionKeysDeps {
   readonly grants: KeyGrants;
@@ -17,6 +19,7 @@ interface SessionKeysDeps {
   readonly clock: Pick<Clock, 'now' | 'randomBytes'>;
   /** The access tokens of credentials that are renewed, by their names. */
   readonly tokens: ReadonlyMap<string, AccessTokens>;
+  readonly approvals?: Pick<Approvals, 'rules' | 'default'> | undefined;
 }
 
 /** The keys of one session. A placeholder stands for one key in the hands of one subject. */
@@ -24,9 +27,16 @@ export class SessionKeys {
   readonly #deps: SessionKeysDeps;
   /** By subject and credential. */
   readonly #placeholders = new Map<string, string>();
+  readonly #requests: RequestRules | null;
 
   constructor(deps: SessionKeysDeps) {
     this.#deps = deps;
+    this.#requests = deps.approvals === undefined ? null : new RequestRules(deps.approvals);
+  }
+
+  /** Whether a rule of `approvals` is about requests. */
+  get asksRequests(): boolean {
+    return this.#deps.grants.bindings.some((binding) => this.#requests?.of(originOf(binding)) != null);
   }
 
   /** The hosts as a subject meets them: the name of an artifact, `shell` for commands, null for the program of the driver. */
@@ -56,8 +66,10 @@ export class SessionKeys {
   #hostOf(binding: HostBinding, subject: string | null): BoundHost {
     const origin = originOf(binding);
     const rules = binding.rules === null ? null : binding.rules.flatMap(readRule);
+    const rulings = this.#requests?.of(origin) ?? null;
+    const held = { origin, rules, ...(rulings === null ? {} : { rulings }) };
     const credential = this.#deps.grants.credentials.find(({ name }) => name === binding.credential);
-    if (credential === undefined) return boundHost({ origin, rules, key: null });
+    if (credential === undefined) return boundHost({ ...held, key: null });
     const secret = this.#deps.secrets?.get(credential.name);
     if (secret === undefined) return closedHost(origin, credential.name);
     const { name, header, scheme, user, signing } = credential;
@@ -75,7 +87,7 @@ export class SessionKeys {
       ...(signing === null ? {} : { signing: this.#termsOf(name, signing) }),
       ...(tokens === undefined ? {} : { tokens }),
     };
-    return boundHost({ origin, rules, key });
+    return boundHost({ ...held, key });
   }
 
   #termsOf(name: string, signing: NonNullable<CredentialGrant['signing']>): SigningTerms {

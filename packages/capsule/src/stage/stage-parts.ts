@@ -47,6 +47,8 @@ export interface StageParts {
   readonly driver: RunRequest['driver'];
   /** Is null where nothing is granted while the session runs. */
   readonly later: LaterCommands | null;
+  /** Whether a rule of `approvals` is about requests. */
+  readonly asksRequests: boolean;
   readonly onWarning: (warning: Diagnostic) => void;
 }
 

@@ -106,6 +106,7 @@ export async function nativeTool(artifact: InstalledArtifact, parts: StageParts)
     inputSchema,
     deadlineMs,
     program,
+    asksRequests: parts.asksRequests,
     ...contained,
     hiddenIn: hiddenBeyond(parts, contained.env, hiddenIn),
   });

@@ -147,6 +147,7 @@ export async function stageSession(request: StageRequest): Promise<StagedSession
     delegations,
     driver: own,
     later,
+    asksRequests: keys?.asksRequests === true,
     recorder,
     onWarning,
   };
@@ -204,7 +205,8 @@ async function sessionKeys(launch: PreparedLaunch, onWarning: StageRequest['onWa
   const isRenewed = grants.credentials.some(({ scheme }) => scheme === 'oauth2');
   const renewed = isRenewed ? await import('./renewed-keys.ts') : null;
   const tokens = renewed?.renewedKeys(launch, onWarning) ?? new Map();
-  return new SessionKeys({ grants, secrets: loaded.credentials, clock: systemClock, tokens });
+  const { approvals } = loaded.manifest;
+  return new SessionKeys({ grants, secrets: loaded.credentials, clock: systemClock, tokens, approvals });
 }
 
 /** Is null where no program could reach such a host. */
@@ -304,11 +306,15 @@ function refuseVariables({ entry: { name, env } }: InstalledArtifact): void {
   throw new Diagnostic('E-MAN-003', message, { hint: 'remove the block, and list what it needs in env.allow' });
 }
 
-async function wasmTool(artifact: InstalledArtifact, { launch, components, skills }: StageParts): Promise<Tool> {
+async function wasmTool(
+  artifact: InstalledArtifact,
+  { launch, components, skills, asksRequests }: StageParts,
+): Promise<Tool> {
   const { name, description, input_schema: inputSchema = anyObject } = artifact.manifest;
   const grants = grantsOf(launch, name);
   const component = components.open(artifact, grants);
-  const plain = createWasmTool({ name, description, inputSchema, component, deadlineMs: grants.deadlineSecs * 1000 });
+  const deadlineMs = grants.deadlineSecs * 1000;
+  const plain = createWasmTool({ name, description, inputSchema, component, deadlineMs, asksRequests });
   const tool = await heldToPaths(skills?.filledFirst(plain) ?? plain, artifact, launch);
   if (name !== editorName) return tool;
   const { withFileChanges } = await import('@svc/session/tools/file-changes.ts');
@@ -326,7 +332,7 @@ async function heldToPaths(tool: Tool, { origin }: InstalledArtifact, { loaded }
 }
 
 async function shellTools(parts: StageParts): Promise<readonly Tool[]> {
-  const { launch, directories, logs, processes, background, later } = parts;
+  const { launch, directories, logs, processes, background, later, asksRequests } = parts;
   const { shellAllow, envAllow } = launch.grants;
   if (shellAllow.length === 0) return [];
   const { createShellTools } = await import('@svc/session/tools/shell-tool.ts');
@@ -347,6 +353,7 @@ async function shellTools(parts: StageParts): Promise<readonly Tool[]> {
   return createShellTools(shellAllow, {
     launcher: later === null ? launcher : later.launcher(launcher, widened),
     asksHosts,
+    asksRequests,
     env,
     explainHidden: async (said, hides) => {
       const { hiddenPaths, hiddenSurroundings } = await import('./hidden-paths.ts');

@@ -1,10 +1,11 @@
 /** Carries out the HTTP requests of one component, within its grants and limits. */
 
 import type { Connections } from '@svc/kit/net/connections.ts';
+import type { RequestJudge } from '@svc/kit/keys/bound-host.ts';
 import type { HostResolver } from '@svc/kit/net/resolver.ts';
 import { OutboundExchange } from './outbound-exchange.ts';
 import type { Arrival, RemoteAnswers, RemoteRequest, RemoteWait } from './remote-messages.ts';
-import { type HttpGrants, planRequest, signedPlan } from './request-plan.ts';
+import { approvedPlan, type HttpGrants, planRequest, signedPlan } from './request-plan.ts';
 
 const maxExchanges = 64;
 /** For all requests together that their servers have not taken yet. */
@@ -33,11 +34,11 @@ export class OutboundHttp {
     this.#rules = rules;
   }
 
-  /** What the guest's process is answered. */
-  answer(request: RemoteRequest): Answer | Promise<Answer> {
+  /** What the guest's process is answered. `judge` is that of the call at hand; null where it has none. */
+  answer(request: RemoteRequest, judge: RequestJudge | null = null): Answer | Promise<Answer> {
     switch (request.operation) {
       case 'open':
-        return this.#open(request);
+        return this.#open(request, judge);
       case 'write':
         return this.#exchange(request.exchange).write(request.bytes);
       case 'finish':
@@ -53,10 +54,15 @@ export class OutboundHttp {
     }
   }
 
-  async #open({ head, body }: Extract<RemoteRequest, { readonly operation: 'open' }>): Promise<RemoteAnswers['open']> {
+  async #open(
+    { head, body }: Extract<RemoteRequest, { readonly operation: 'open' }>,
+    judge: RequestJudge | null,
+  ): Promise<RemoteAnswers['open']> {
     const { onExchange, onTraffic, onRefused } = this.#rules.grants;
     const asked = planRequest(head, body, this.#rules.grants);
-    const plan = asked.kind === 'permitted' && asked.signer !== null ? await signedPlan(asked, body) : asked;
+    const approved = asked.kind === 'permitted' && asked.asks !== null ? await approvedPlan(asked, body, judge) : asked;
+    const plan =
+      approved.kind === 'permitted' && approved.signer !== null ? await signedPlan(approved, body) : approved;
     if (plan.kind === 'refused') {
       const { error, url, rule } = plan;
       if (url !== undefined) onRefused?.(url, rule);

@@ -1,7 +1,7 @@
 /** Decides whether a component may make a request, and what goes on the wire for it. */
 
 import type { Secret } from '@svc/kit/diagnostics/secret.ts';
-import type { AskedRequest, BoundHost, RequestSigner } from '@svc/kit/keys/bound-host.ts';
+import type { AskedRequest, BoundHost, RequestJudge, RequestSigner } from '@svc/kit/keys/bound-host.ts';
 import { isHeaderValue, isHttpToken } from '@svc/protocol/header-syntax.ts';
 import type { ComponentGrants } from '../component.ts';
 import {
@@ -36,6 +36,8 @@ export interface RequestPlan {
   readonly bound: BoundHost | null;
   /** Adds what `headers` lack still; null where they are whole. */
   readonly signer: RequestSigner | null;
+  /** The rule of `approvals` by which a person has to allow it first; null where nobody is asked. */
+  readonly asks: string | null;
 }
 
 export type RequestDecision =
@@ -84,7 +86,7 @@ export function planRequest(head: RequestHead, body: RequestBodyStart, grants: H
   if (held.kind === 'refused') return held;
   const keyed = withCredential(url, held.headers, grants);
   if (keyed === null) return refused({ tag: 'HTTP-request-denied' });
-  const { signer } = held;
+  const { signer, asks } = held;
   // What is sent piece by piece has no hash that could be signed before it.
   if (signer?.needsBody === true && !body.finished)
     return { ...refused({ tag: 'HTTP-request-denied' }), url, rule: signingRule };
@@ -98,8 +100,33 @@ export function planRequest(head: RequestHead, body: RequestBodyStart, grants: H
     secret: keyed.secret,
     bound,
     signer,
+    asks,
   };
 }
+
+/** The plan once a person has allowed it, or a refusal that says why none has. `judge` is null where no call of a session makes the request. */
+export async function approvedPlan(
+  plan: RequestPlan,
+  { bytes, finished }: RequestBodyStart,
+  judge: RequestJudge | null,
+): Promise<RequestDecision> {
+  const { asks: rule, url } = plan;
+  if (rule === null || judge?.asks(rule) === false) return { ...plan, asks: null };
+  const refusedBecause = (why: string): RequestDecision => {
+    const error = { tag: 'internal-error', val: `the request to ${url.origin} ${why} (${rule})` } as const;
+    return { ...refused(error), url, rule };
+  };
+  if (judge === null) return refusedBecause('needs a person to approve it, and no call of a task makes it');
+  const { heldRequest, maxHeldBytes } = await import('@svc/kit/keys/held-request.ts');
+  if (!finished) return refusedBecause('needs a person to approve it, and does not give its body whole');
+  if (bytes.length > maxHeldBytes)
+    return refusedBecause(`needs a person to approve it, and its body has more than ${maxHeldBytes} bytes`);
+  const asked = { origin: url.origin, method: plan.method.toUpperCase(), target: targetOf(plan) };
+  const verdict = await judge.judge(heldRequest(asked, bytes), neverAborted);
+  return verdict.kind === 'proceed' ? { ...plan, asks: null } : refusedBecause(verdict.reason);
+}
+
+const neverAborted = new AbortController().signal;
 
 /** The plan with all of its headers, or a refusal that says why it has no key. */
 export async function signedPlan(
@@ -167,18 +194,19 @@ function frame(method: string, headers: readonly (readonly [string, string])[], 
 }
 
 type Held =
-  | ({ readonly kind: 'held' } & Pick<RequestPlan, 'headers' | 'signer'>)
+  | ({ readonly kind: 'held' } & Pick<RequestPlan, 'headers' | 'signer' | 'asks'>)
   | Extract<RequestDecision, { readonly kind: 'refused' }>;
 
 function holdToBound(bound: BoundHost | null, url: URL, asked: AskedRequest): Held {
-  if (bound === null) return { kind: 'held', headers: asked.headers, signer: null };
+  if (bound === null) return { kind: 'held', headers: asked.headers, signer: null, asks: null };
   const decision = bound.decide(asked);
   if (decision.kind === 'refused') return { ...refused({ tag: 'HTTP-request-denied' }), url, rule: decision.rule };
-  const { signer } = decision;
-  if (!bound.isGuarded) return { kind: 'held', headers: decision.headers, signer };
+  const { signer, asks } = decision;
+  if (!bound.isGuarded) return { kind: 'held', headers: decision.headers, signer, asks };
   return {
     kind: 'held',
     signer,
+    asks,
     headers: [...decision.headers.filter(([name]) => name.toLowerCase() !== 'accept-encoding'), asItIs],
   };
 }

@@ -22,6 +22,8 @@ export type BoundDecision =
       readonly keyed: boolean;
       /** Where the key itself is not put in: what is made of it is added to the request as it goes out. */
       readonly signer: RequestSigner | null;
+      /** The rule of `approvals` by which a person has to allow it first; null where nobody is asked. */
+      readonly asks: string | null;
     }
   | {
       readonly kind: 'refused';
@@ -30,6 +32,42 @@ export type BoundDecision =
       /** A sentence for a person, without any value of the request. */
       readonly reason: string;
     };
+
+/** What the rules of `approvals` say of a request that the grants of its host let through, and which of them. */
+export interface RequestRuling {
+  readonly verdict: 'ask' | 'deny';
+  readonly rule: string;
+}
+
+/** Rules of `approvals` on requests to one host. Returns null for a request that may be made. */
+export type RequestRulings = (asked: Pick<AskedRequest, 'method' | 'target'>) => RequestRuling | null;
+
+/** A request whose body is there and that waits for a person. */
+export interface HeldRequest {
+  /** `https://api.github.com`, as a URL has it. */
+  readonly origin: string;
+  readonly method: string;
+  /** A path with its query. */
+  readonly target: string;
+  readonly body: {
+    readonly bytes: number;
+    /** In hexadecimal. */
+    readonly sha256: string;
+    /** Is null for one that is not text, or too long to be shown. */
+    readonly text: string | null;
+  };
+}
+
+/** `reason` is a clause about the request. */
+export type RequestVerdict = { readonly kind: 'proceed' } | { readonly kind: 'refused'; readonly reason: string };
+
+/** Has a person judge the requests that one call of a session makes. */
+export interface RequestJudge {
+  /** Whether this call has to ask, by a rule of `approvals`. */
+  asks(rule: string): boolean;
+  /** `held` is aborted once nobody waits any more; the request is refused then, and the question goes on. Never rejects. */
+  judge(request: HeldRequest, held: AbortSignal): Promise<RequestVerdict>;
+}
 
 /** Makes the credential of a request in the form in which it goes out. */
 export interface RequestSigner {

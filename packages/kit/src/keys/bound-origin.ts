@@ -9,6 +9,7 @@ import type {
   BoundHost,
   CredentialScheme,
   HeaderLine,
+  RequestRulings,
   RequestSigner,
 } from './bound-host.ts';
 import { foreignCredential } from './foreign-credential.ts';
@@ -23,6 +24,8 @@ export interface BoundOrigin {
   /** Is null if every request may be made. */
   readonly rules: readonly RequestRule[] | null;
   readonly key: HeldKey | null;
+  /** What rules of `approvals` say of its requests; absent where none names it. */
+  readonly rulings?: RequestRulings;
 }
 
 /** A key that is put into the requests to one origin. A component or program that asks never gets it. */
@@ -51,7 +54,7 @@ export function boundHost(bound: BoundOrigin): BoundHost {
   return {
     origin,
     isGuarded: key !== null,
-    decide: (asked) => boundRequest(bound, asked),
+    decide: (asked) => judgedRequest(bound, asked),
     openGuard: () => (key === null ? null : guardOf(origin, key)),
   };
 }
@@ -80,15 +83,31 @@ function ruleOf(credential: string): string {
   return `capabilities.credentials.${credential}`;
 }
 
-function boundRequest({ origin, rules, key }: BoundOrigin, asked: AskedRequest): BoundDecision {
+/** What the grants let through is held to the rules of `approvals`. */
+function judgedRequest(bound: BoundOrigin, asked: AskedRequest): BoundDecision {
+  const { origin, rulings } = bound;
+  const granted = boundRequest(bound, asked);
+  if (granted.kind === 'refused' || rulings === undefined) return granted;
+  const ruling = rulings(asked);
+  if (ruling === null) return granted;
+  const { verdict, rule } = ruling;
+  if (verdict === 'ask') return { ...granted, asks: rule };
+  return refuse(rule, `A request ${asked.method} to ${origin} is refused: the operator denies it (${rule}).`);
+}
+
+function boundRequest({ origin, rules, key, rulings }: BoundOrigin, asked: AskedRequest): BoundDecision {
   const { method, target, headers } = asked;
   if (rules !== null && !permits(rules, method, target)) return refuse(rulesKey, beyondRules(origin, asked));
-  const overriding = rules === null ? null : overridingHeader(headers.map(([name]) => name));
+  const fault = rulings === undefined ? null : pathFault(target);
+  if (fault !== null)
+    return refuse(approvalsKey, `A request ${method} to ${origin} is refused: its path ${fault}, ${twoReadings}.`);
+  const isHeld = rules !== null || rulings !== undefined;
+  const overriding = isHeld ? overridingHeader(headers.map(([name]) => name)) : null;
   if (overriding !== null) {
     const reason = `A request to ${origin} is refused: its header ${overriding.toLowerCase()} has a method or path of its own, and rules are held by those of the first line.`;
-    return refuse(rulesKey, reason);
+    return refuse(rules === null ? approvalsKey : rulesKey, reason);
   }
-  if (key === null) return { kind: 'permitted', headers, keyed: false, signer: null };
+  if (key === null) return permitted(headers);
   const { placeholder, signing, tokens } = key;
   const shown = placeholder === null || signing === undefined ? null : faultOfSignature(asked, placeholder, signing);
   if (shown !== null) return refuse(signingKey, notSigned(origin, shown));
@@ -105,14 +124,17 @@ function boundRequest({ origin, rules, key }: BoundOrigin, asked: AskedRequest):
     signing === undefined
       ? rest.some(([name]) => name.toLowerCase() === key.header)
       : key.allowsForeign && foreignCredential({ target, headers: rest }, key.header) !== null;
-  if (placeholder === null || hasOther) return { kind: 'permitted', headers: rest, keyed: false, signer: null };
-  if (tokens !== undefined) return { kind: 'permitted', headers: rest, keyed: true, signer: bearerOf(tokens, key) };
-  if (signing === undefined)
-    return { kind: 'permitted', headers: [...rest, [key.header, keyedValue(key)]], keyed: true, signer: null };
+  if (placeholder === null || hasOther) return permitted(rest);
+  if (tokens !== undefined) return { ...permitted(rest), keyed: true, signer: bearerOf(tokens, key) };
+  if (signing === undefined) return { ...permitted([...rest, [key.header, keyedValue(key)]]), keyed: true };
   const kept = { ...asked, headers: unsigned(rest) };
   const signer = signerFor(kept, { ...signing, accessKeyId: key.user, secret: key.secret });
   if ('fault' in signer) return refuse(signingKey, notSigned(origin, signer.fault));
-  return { kind: 'permitted', headers: kept.headers, keyed: true, signer };
+  return { ...permitted(kept.headers), keyed: true, signer };
+}
+
+function permitted(headers: readonly HeaderLine[]): Extract<BoundDecision, { readonly kind: 'permitted' }> {
+  return { kind: 'permitted', headers, keyed: false, signer: null, asks: null };
 }
 
 function bearerOf(tokens: AccessTokens, { header }: HeldKey): RequestSigner {
@@ -126,6 +148,8 @@ function bearerOf(tokens: AccessTokens, { header }: HeldKey): RequestSigner {
 }
 
 const rulesKey = 'capabilities.network.allow[].rules';
+const approvalsKey = 'approvals.rules';
+const twoReadings = 'so that it has two readings';
 const signingKey = 'capabilities.network.allow[].credential';
 
 function notSigned(origin: string, fault: string): string {
@@ -138,7 +162,7 @@ function refuse(rule: string, reason: string): BoundDecision {
 
 function beyondRules(origin: string, { method, target }: AskedRequest): string {
   const fault = pathFault(target);
-  const why = fault === null ? 'no rule of that host lists its path' : `its path ${fault}, so that it has two readings`;
+  const why = fault === null ? 'no rule of that host lists its path' : `its path ${fault}, ${twoReadings}`;
   return `A request ${method} to ${origin} is refused: ${why}.`;
 }
 

@@ -7,15 +7,20 @@ export interface RequestRule {
   readonly path: string;
 }
 
-type RuleReading =
-  | { readonly kind: 'rule'; readonly rule: RequestRule }
+/** A rule with the origin that it is for, as a URL has it: `https://api.github.com`. */
+export interface HostRule extends RequestRule {
+  readonly origin: string;
+}
+
+type RuleReading<Rule extends RequestRule> =
+  | { readonly kind: 'rule'; readonly rule: Rule }
   /** `reason` is a clause: `has a query`. */
   | { readonly kind: 'malformed'; readonly reason: string };
 
 const ruleShape = /^(\*|[A-Z]{1,32}) (\/\S*)$/;
 
 /** Reads `GET /repos/acme/**`. */
-export function parseRule(text: string): RuleReading {
+export function parseRule(text: string): RuleReading<RequestRule> {
   const [, method, path] = ruleShape.exec(text) ?? [];
   if (method === undefined || path === undefined) return malformed('is not a method and a path: GET /repos/acme/**');
   if (path.includes('?')) return malformed('has a query, which is not compared');
@@ -27,7 +32,20 @@ export function parseRule(text: string): RuleReading {
   return fault === null ? { kind: 'rule', rule: { method, path } } : malformed(`has a path that ${fault}`);
 }
 
-function malformed(reason: string): RuleReading {
+const hostRuleShape = /^(\S+) (https?:\/\/[^\s/?#@\\]+)(\/\S*)$/;
+
+/** Reads `POST https://api.github.com/repos/**`. */
+export function parseHostRule(text: string): RuleReading<HostRule> {
+  const [, method, host = '', path] = hostRuleShape.exec(text) ?? [];
+  if (path === undefined || !URL.canParse(host))
+    return malformed('is not a method, a host with its scheme, and a path: POST https://api.github.com/repos/**');
+  const reading = parseRule(`${method} ${path}`);
+  return reading.kind === 'malformed'
+    ? reading
+    : { kind: 'rule', rule: { ...reading.rule, origin: new URL(host).origin } };
+}
+
+function malformed(reason: string): { readonly kind: 'malformed'; readonly reason: string } {
   return { kind: 'malformed', reason };
 }
 

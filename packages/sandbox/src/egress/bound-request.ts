@@ -4,6 +4,7 @@ import type { ClientRequest } from 'node:http';
 import type { Socket } from 'node:net';
 
 import type { AnswerGuard, AskedRequest, BoundDecision, BoundHost } from '@svc/kit/keys/bound-host.ts';
+import { heldRequest } from '@svc/kit/keys/held-request.ts';
 import { destinationOf, formatDestination } from '@svc/kit/net/network-destination.ts';
 import type { EgressDecision, EgressRules } from './egress-rules.ts';
 import { type ForwardEnd, forwardRequest } from './forward-request.ts';
@@ -112,26 +113,32 @@ type Permitted = Extract<BoundDecision, { readonly kind: 'permitted' }>;
 
 /** Decides, signs, and begins the search of the answer. Where any of it fails, whatever the reason, the request does not go out. */
 async function beginServing(
-  { host, head }: BoundServing,
+  serving: BoundServing,
   { url, held }: { readonly url: URL; readonly held: HeldBody },
 ): Promise<Begun> {
+  const { host, head, rules } = serving;
   const { method, target } = head;
   try {
     const decision = host.decide({ method, target, headers: head.headers });
     if (decision.kind === 'refused') return decision;
     const { signer, keyed } = decision;
-    const read = signer?.needsBody === true ? await held.read() : null;
+    const asks = decision.asks !== null && rules.requests?.asks(decision.asks) !== false ? decision.asks : null;
+    const whole = asks === null ? 'it does not say their hash in x-amz-content-sha256' : `a person is asked (${asks})`;
+    const read = asks !== null || signer?.needsBody === true ? await held.read(whole) : null;
     if (read?.kind === 'refused') {
       const reason = `A request to ${host.origin} is refused: ${read.why}.`;
-      return { kind: 'refused', status: read.status, reason, rule: signingRule };
+      return { kind: 'refused', status: read.status, reason, rule: asks ?? signingRule };
     }
+    const body = read?.body ?? noBytes;
+    const reason = asks === null ? null : await unapproved(serving, { rule: asks, body });
+    if (reason !== null) return { kind: 'refused', reason, rule: asks ?? '' };
     const framing = read === null ? head.framing : ({ kind: 'length', bytes: read.body.length } as const);
     const headers = upstreamHeaders(
       { ...head, headers: plainHeaders(decision, host), framing },
       url.host,
       'keep-alive',
     );
-    const added = (await signer?.sign({ method, target, headers }, read?.body ?? noBytes)) ?? { lines: [] };
+    const added = (await signer?.sign({ method, target, headers }, body)) ?? { lines: [] };
     if ('fault' in added)
       return { kind: 'refused', status: 502, reason: `A request to ${host.origin} ${added.fault}.`, rule: signingRule };
     const sent = { method, target, headers: [...headers, ...added.lines] };
@@ -142,6 +149,19 @@ async function beginServing(
       reason: `A request to ${host.origin} is refused: it could not be held to what is granted.`,
     };
   }
+}
+
+/** Why a request may not go out that a person has to approve; null once one has. */
+async function unapproved(
+  { host: { origin }, head: { method, target }, rules: { requests, limits }, gone }: BoundServing,
+  { rule, body }: { readonly rule: string; readonly body: Buffer },
+): Promise<string | null> {
+  const what = `A request ${method} to ${origin}`;
+  if (requests === undefined)
+    return `${what} is refused: a person has to approve it (${rule}), and no call of a task makes it.`;
+  const held = AbortSignal.any([gone, AbortSignal.timeout(limits.askMs)]);
+  const verdict = await requests.judge(heldRequest({ origin, method, target }, body), held);
+  return verdict.kind === 'proceed' ? null : `${what} ${verdict.reason} (${rule}).`;
 }
 
 function plainHeaders({ headers }: Permitted, { isGuarded }: BoundHost): Permitted['headers'] {

@@ -7,15 +7,14 @@ import { join } from 'node:path';
 import { systemResolver } from '@svc/kit/net/resolver.ts';
 import { egressPortOf } from '../contained-environment.ts';
 import type { ProcessGrants } from '../launch/process-grants.ts';
-import type { MayReach } from '../launcher.ts';
 import type { ContainmentPlace } from '../session-containment.ts';
-import { type EgressDecision, EgressLog } from './egress-rules.ts';
+import { type AskedInLaunch, type EgressDecision, EgressLog } from './egress-rules.ts';
 import { EgressProxy } from './egress-proxy.ts';
 
 /** The way out of processes with a network of their own. */
 export interface EgressDoor {
-  /** `onDecision` hears where its connections were to lead, beside the log of the session; `mayReach` judges hosts that no grant names. */
-  serve(listening: Server, onDecision: (decision: EgressDecision) => void, mayReach?: MayReach): void;
+  /** `onDecision` hears where its connections were to lead, beside the log of the session; `asked` judges hosts that no grant names, and requests. */
+  serve(listening: Server, onDecision: (decision: EgressDecision) => void, asked: AskedInLaunch): void;
   close(): Promise<void>;
 }
 
@@ -42,8 +41,7 @@ export function openEgressDoor(
     ...(servicePort === undefined ? {} : { service: { proxyPort: egressPortOf(grants), port: servicePort } }),
   });
   return {
-    serve: (listening, heard, mayReach) =>
-      listening.on('connection', (socket) => proxy.accept(socket, heard, mayReach)),
+    serve: (listening, heard, asked) => listening.on('connection', (socket) => proxy.accept(socket, heard, asked)),
     close: () => proxy.close(),
   };
 }

@@ -7,9 +7,9 @@ import type { BoundHost } from '@svc/kit/keys/bound-host.ts';
 import type { NetworkDestination } from '@svc/kit/net/network-destination.ts';
 import type { ProxyFor } from '@svc/kit/net/proxy.ts';
 import type { HostResolver } from '@svc/kit/net/resolver.ts';
-import type { MayReach } from '../launcher.ts';
 import type { BoundNetwork } from './bound-network.ts';
 import {
+  type AskedInLaunch,
   type EgressRules,
   defaultLimits,
   type EgressDecision,
@@ -331,8 +331,8 @@ export class EgressProxy {
     };
   }
 
-  /** Serves a connection until either side ends it, and owns it from now on. `heard` gets each decision on it, and `mayReach` is as in `EgressRules`. */
-  accept(client: Socket, heard?: EgressProxyOptions['onDecision'], mayReach?: MayReach): void {
+  /** Serves a connection until either side ends it, and owns it from now on. `heard` gets each decision on it, and `asked` is as in `EgressRules`. */
+  accept(client: Socket, heard?: EgressProxyOptions['onDecision'], asked?: AskedInLaunch): void {
     const { maxConnections } = this.#rules.limits;
     // The end of one direction is no end of the other, whatever options its listener has.
     client.allowHalfOpen = true;
@@ -346,7 +346,7 @@ export class EgressProxy {
     }
     this.#clients.add(client);
     client.once('close', () => this.#clients.delete(client));
-    const connection = new ProxyConnection(client, this.#rulesFor(heard, mayReach));
+    const connection = new ProxyConnection(client, this.#rulesFor(heard, asked));
     if (this.#served >= maxConnections) {
       connection.turnAway();
       return;
@@ -360,8 +360,13 @@ export class EgressProxy {
     void serving.then(() => this.#serving.delete(serving));
   }
 
-  #rulesFor(heard?: EgressProxyOptions['onDecision'], mayReach?: MayReach): EgressRules {
-    const rules = mayReach === undefined ? this.#rules : { ...this.#rules, mayReach };
+  #rulesFor(heard?: EgressProxyOptions['onDecision'], asked: AskedInLaunch = {}): EgressRules {
+    const { mayReach, requests } = asked;
+    const rules = {
+      ...this.#rules,
+      ...(mayReach === undefined ? {} : { mayReach }),
+      ...(requests === undefined ? {} : { requests }),
+    };
     if (heard === undefined) return rules;
     const onDecision = (decision: EgressDecision): void => {
       rules.onDecision(decision);

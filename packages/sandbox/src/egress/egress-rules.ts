@@ -8,7 +8,7 @@ import type { ProxyFor } from '@svc/kit/net/proxy.ts';
 import type { HostResolver } from '@svc/kit/net/resolver.ts';
 import type { LogBudget } from '@svc/kit/log-budget.ts';
 import { unlessRefused } from '@svc/kit/files/unless-refused.ts';
-import type { MayReach } from '../launcher.ts';
+import type { LaunchRequest } from '../launcher.ts';
 import type { BoundNetwork } from './bound-network.ts';
 import type { OwnService } from './proxy-target.ts';
 
@@ -44,7 +44,7 @@ export interface EgressLimits {
   readonly connectMs: number;
   /** Limit for silence in both directions. */
   readonly idleMs: number;
-  /** For how long a request is held whose host a person is asked about. */
+  /** For how long a request is held that a person is asked about, or its host. */
   readonly askMs: number;
   readonly maxConnections: number;
 }
@@ -57,16 +57,17 @@ export const defaultLimits: EgressLimits = {
   maxConnections: 256,
 };
 
+/** What is asked about in the middle of one launch: hosts that `allow` does not name, and requests that a person has to approve. Without it both are refused. */
+export type AskedInLaunch = Pick<LaunchRequest, 'mayReach' | 'requests'>;
+
 /** The rules for every connection of a proxy. */
-export interface EgressRules {
+export interface EgressRules extends AskedInLaunch {
   readonly allow: readonly NetworkDestination[];
   readonly resolver: HostResolver;
   readonly connect: Connect;
   /** The proxy beyond which a granted host lies; all are reached straight when absent. */
   readonly proxyFor?: ProxyFor;
   readonly onDecision: (decision: EgressDecision) => void;
-  /** Judges a host that `allow` does not name; it is refused when absent. */
-  readonly mayReach?: MayReach;
   /** Called with each connection to a destination; the proxy ends it. */
   readonly onConnection?: (to: NetworkDestination, socket: Socket) => void;
   readonly limits: EgressLimits;

@@ -1,4 +1,4 @@
-/** Holds the body of a request whose hash is signed, until all of it is there. */
+/** Holds the body of a request until all of it is there: of one whose hash is signed, or that a person is asked about. */
 
 import type { Socket } from 'node:net';
 
@@ -23,7 +23,6 @@ type Held =
   | { readonly kind: 'refused'; readonly status: ProxyRefusal['status']; readonly why: string };
 
 const maxBytes = 1024 * 1024;
-const tooLong = `its body has more than ${maxBytes} bytes, and it does not say their hash in x-amz-content-sha256`;
 /** The bytes of all requests of a network together: a program may make hundreds at once. */
 const maxAllBytes = 32 * 1024 * 1024;
 const allBytes = new WeakMap<BoundNetwork, number>();
@@ -37,9 +36,10 @@ export class HeldBody {
     this.#holding = holding;
   }
 
-  /** Reads the body, and gives it back to the reader without its chunks. */
-  async read(): Promise<Held> {
+  /** Reads the body, and gives it back to the reader without its chunks. `why` it has to be there, as a clause, is for one that is too long. */
+  async read(why: string): Promise<Held> {
     const { head, reader, client, limits } = this.#holding;
+    const tooLong = `its body has more than ${maxBytes} bytes, and ${why}`;
     const refused = (status: ProxyRefusal['status'], why: string): Held => ({ kind: 'refused', status, why });
     if (head.framing.kind === 'length' && head.framing.bytes > maxBytes) return refused(413, tooLong);
     if (headerValues(head.headers, 'expect').length > 0) client.write('HTTP/1.1 100 Continue\r\n\r\n');

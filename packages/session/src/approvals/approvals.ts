@@ -3,15 +3,18 @@
 import type { Approvals as ApprovalSettings } from '@svc/artifacts/manifest/approvals.ts';
 import { BoundedMap } from '@svc/kit/bounded-map.ts';
 import type { Clock } from '@svc/kit/clock.ts';
+import type { HeldRequest } from '@svc/kit/keys/bound-host.ts';
 import { type ApprovalAnswer, approvalOptions, type AskedApproval, type OpenApproval } from '@svc/protocol/approval.ts';
 import { noPerson, passedOptions } from '@svc/protocol/passed-question.ts';
 import type { QuestionName } from '@svc/protocol/question.ts';
 import type { ApprovalLog } from '@svc/record/sessions/approval-log.ts';
 import type { Recorder } from '../recorder/recorder.ts';
 import type { PassedCall, QuestionEnd, Task } from '../task/task.ts';
-import type { CallVerdict, CheckedCall, FileOperation } from '../tools/tool.ts';
-import { type AskedEffect, askedChange, askedEffect, shownSummary } from './asked-effect.ts';
+import { commandWords } from '../tools/shell-command.ts';
+import type { CallVerdict, CheckedCall, FileOperation, RequestQuestions } from '../tools/tool.ts';
+import { type AskedEffect, askedChange, askedEffect, askedRequest, shownSummary } from './asked-effect.ts';
 import { CallRules, type CallRuling } from './call-rules.ts';
+import { defaultRule, RequestRules } from './request-rules.ts';
 import {
   type AnswerResult,
   type AskApproval,
@@ -86,7 +89,7 @@ interface AskedAbout extends Pick<CallRuling, 'rule' | 'isOpaque' | 'programs'> 
 
 /** What is judged, in the place of its question. */
 interface Judged {
-  readonly what: 'call' | 'change';
+  readonly what: 'call' | 'change' | 'request';
   readonly ruling: () => CallRuling | null;
   readonly effectOf: (ruling: Pick<CallRuling, 'argv'>) => AskedEffect;
 }
@@ -96,6 +99,8 @@ interface Asking extends Pick<HeldCall, 'task' | 'ask'> {
 }
 
 const maxRemembered = 10_000;
+/** The most requests that were allowed too late. */
+const maxMissed = 100;
 /** The longest that a manifest lets a question wait. */
 const maxPassedMs = 86_400_000;
 
@@ -103,9 +108,12 @@ const maxPassedMs = 86_400_000;
 export class Approvals {
   readonly #deps: ApprovalsDeps;
   readonly #rules: CallRules | null;
+  readonly #requests: RequestRules | null;
   readonly #held: WaitingApprovals;
   /** Calls that are allowed for the session, by their digests, and the questions that allowed them. */
   readonly #remembered = new BoundedMap<string, string>(maxRemembered);
+  /** Requests that were allowed when nobody waited any more, by task and digest, and the questions that allowed them: each goes out once. */
+  readonly #missed = new BoundedMap<string, string>(maxMissed);
   readonly #widenings: Widenings;
 
   constructor(deps: ApprovalsDeps) {
@@ -113,6 +121,7 @@ export class Approvals {
     this.#held = new WaitingApprovals(deps);
     this.#widenings = new Widenings(deps);
     this.#rules = deps.rules === null ? null : new CallRules(deps.rules);
+    this.#requests = deps.rules === null ? null : new RequestRules(deps.rules);
   }
 
   /** The one that waits, if any: a task asks one question at a time. */
@@ -180,9 +189,44 @@ export class Approvals {
     );
   }
 
+  /** The same for the requests of a call, which its component or program waits for. Returns null for a manifest without `approvals`. */
+  requestsOf({ task, call, ask }: HeldCall): RequestQuestions | null {
+    const [rules, requests] = [this.#rules, this.#requests];
+    if (rules === null || requests === null) return null;
+    // Nobody is asked twice by the default: it may have decided about the call.
+    const asks = (rule: string): boolean =>
+      task.command === null && (rule !== defaultRule || rules.of(call)?.rule !== defaultRule);
+    const { toolName, kind, arguments: args } = call;
+    const argv = kind === 'shell' ? wordsOf(toolName, String(args['command'])) : null;
+    const programs = argv === null ? [] : [toolName];
+    const effectOf = (request: HeldRequest): AskedEffect => askedRequest(call, { request, argv }, this.#deps.redact);
+    return {
+      asks,
+      ask: async (request) =>
+        await this.#judged(
+          { task, place: `${call.place}/request`, ask },
+          {
+            what: 'request',
+            ruling: () => {
+              const ruling = requests.of(request.origin)?.(request) ?? null;
+              const isAsked = ruling !== null && (ruling.verdict === 'deny' || asks(ruling.rule));
+              return isAsked ? { ...ruling, argv: null, isOpaque: false, programs } : null;
+            },
+            effectOf: () => effectOf(request),
+          },
+        ),
+      open: () => this.list()[0]?.id ?? null,
+      missed: (request) => {
+        const { digest } = effectOf(request);
+        const settled = this.#held.latest;
+        if (settled?.digest === digest) this.#missed.set(`${task.id} ${digest}`, settled.id);
+      },
+    };
+  }
+
   async #judged({ task, place, ask }: Asking, judged: Judged): Promise<CallVerdict> {
     const { recorder, unattended } = this.#deps;
-    const ruled = recorder.find(`${place}/approval`, () => this.#ruled(judged));
+    const ruled = recorder.find(`${place}/approval`, () => this.#ruled(judged, task.id));
     if (ruled === null || ruled.isRemembered) return { kind: 'proceed' };
     if (ruled.verdict === 'deny') return denied(`the rules of the operator deny this ${judged.what} (${ruled.rule})`);
     // A person has typed it: they need not be asked.
@@ -203,7 +247,7 @@ export class Approvals {
     });
   }
 
-  #ruled({ ruling: rulingOf, effectOf }: Judged): Ruled | null {
+  #ruled({ ruling: rulingOf, effectOf }: Judged, taskId: string): Ruled | null {
     const ruling = rulingOf();
     if (ruling === null || ruling.verdict === 'allow') return null;
     if (ruling.verdict === 'deny') return { ...ruling, argv: null, isRemembered: false };
@@ -211,7 +255,7 @@ export class Approvals {
     const { digest } = effect;
     const about = { ...ruling, effect };
     const kept = isRepeatable(about) ? this.#deps.kept?.find(repeatable(about)) : null;
-    const id = this.#remembered.get(digest) ?? kept ?? null;
+    const id = this.#remembered.get(digest) ?? kept ?? this.#missed.take(`${taskId} ${digest}`) ?? null;
     if (id !== null) this.#start({ id, digest });
     return { ...ruling, isRemembered: id !== null };
   }
@@ -282,8 +326,7 @@ export class Approvals {
   ): CallVerdict {
     const what = whatIs(asked.effect);
     if (end.kind === 'timed-out') {
-      const did = what === 'call' ? 'run' : 'happen';
-      return { ...denied(`nobody approved this ${what} in time, so it did not ${did}`), isShown: true };
+      return { ...denied(`nobody approved this ${what} in time, so it ${didNot[what]}`), isShown: true };
     }
     const { decision, note } = end;
     if (decision === 'deny') {
@@ -326,7 +369,15 @@ function denied(reason: string): Extract<CallVerdict, { kind: 'deny' }> {
 }
 
 function whatIs(effect: AskedApproval['effect']): Judged['what'] {
+  if (effect['kind'] === 'request') return 'request';
   return effect['kind'] === 'path' ? 'change' : 'call';
+}
+
+const didNot = { call: 'did not run', change: 'did not happen', request: 'was not sent' };
+
+function wordsOf(name: string, command: string): readonly string[] {
+  const split = commandWords(name, command);
+  return split.kind === 'unbalanced' ? [name, command] : [name, ...split.words];
 }
 
 /** Plain text in one line. The summary holds no character that could pass for svc's own words behind it. */

@@ -2,9 +2,10 @@
 
 import { inertJson } from '@svc/kit/diagnostics/printable.ts';
 import { withDigits } from '@svc/kit/exact-json.ts';
+import type { HeldRequest } from '@svc/kit/keys/bound-host.ts';
 import { sha256Hex } from '@svc/kit/sha256.ts';
 import type { AskedApproval } from '@svc/protocol/approval.ts';
-import type { JsonObject } from '@svc/protocol/json-object.ts';
+import { asJsonObject, type JsonObject } from '@svc/protocol/json-object.ts';
 import { redactedJson } from '@svc/record/trace/file-trace.ts';
 import type { CheckedCall, FileOperation } from '../tools/tool.ts';
 
@@ -56,6 +57,29 @@ export function askedChange(
   return effectOf({ ...inShort, arguments: exact }, { inShort, words, redact });
 }
 
+/**
+ * What is asked about a request that a component or program of a call is about to make. `argv` are the words of the command, null for any other call. What
+ * cannot be read is not shown whole: a person then allows it once.
+ */
+export function askedRequest(
+  { toolName, arguments: args, digits }: Pick<CheckedCall, 'toolName' | 'arguments' | 'digits'>,
+  { request: { origin, method, target: path, body }, argv }: RequestOfCall,
+  redact: (text: string) => string,
+): AskedEffect {
+  const by = argv === null ? { arguments: digits === undefined ? args : withDigits(sorted(args), digits) } : { argv };
+  const { text, ...size } = body;
+  const inShort = { kind: 'request', method, origin, path, body: size, tool: toolName };
+  const whole = { ...inShort, body: text === null ? size : body, called_by: by };
+  const words = [method, `${origin}${path}`, text ?? `${size.bytes} bytes`, argv ?? [toolName, args]];
+  const asked = effectOf(whole, { inShort, words, redact });
+  return { ...asked, isWhole: asked.isWhole && (text !== null || size.bytes === 0) };
+}
+
+interface RequestOfCall {
+  readonly request: HeldRequest;
+  readonly argv: readonly string[] | null;
+}
+
 interface Shown {
   /** What of it is shown where the whole is too long. */
   readonly inShort: JsonObject;
@@ -80,7 +104,11 @@ function effectOf(whole: object, { inShort, words, redact }: Shown): AskedEffect
 /** The same line for a call of which only that is known what clients are shown. */
 export function shownSummary(effect: JsonObject): string {
   const { argv, tool, operation, path, to, arguments: args, beginning } = effect;
-  const words = [tool, operation, path, to, args ?? beginning ?? null];
+  const { method, origin, body, called_by: by } = effect;
+  const words =
+    effect['kind'] === 'request'
+      ? [method, `${String(origin)}${String(path)}`, body, by ?? beginning]
+      : [tool, operation, path, to, args ?? beginning ?? null];
   return cut(inertJson(argv ?? words.filter((word) => word !== undefined)));
 }
 
@@ -93,9 +121,11 @@ export function askerOf({ effect, capsule, rule }: Pick<AskedApproval, 'effect' 
     return `the task wants ${what} that it was not granted:`;
   }
   const [who, why] = [capsule.join(' > '), rule].map((text) => inertJson(text).slice(1, -1));
-  const does = effect['kind'] === 'path' ? 'change this file' : 'run this';
+  const does = wanted[String(effect['kind'])] ?? 'run this';
   return `${who} wants to ${does}, and ${why} asks you:`;
 }
+
+const wanted: Readonly<Record<string, string>> = { path: 'change this file', request: 'send this request' };
 
 /** The call in rows of printable ASCII, each cut to what a person reads. More words than eight stand one in a row. */
 export function effectRows(effect: JsonObject): readonly string[] {
@@ -109,12 +139,29 @@ export function effectRows(effect: JsonObject): readonly string[] {
   if (effect['kind'] === 'grant') {
     return [`${cut(inertJson(effect['program']))}, with any arguments, held to all else that the task was granted`];
   }
+  if (effect['kind'] === 'request') return requestRows(effect);
   const about = ([key, value]: readonly [string, unknown]): string =>
     `${inertJson(key).slice(1, -1)}: ${inertJson(value)}`;
   if (!Array.isArray(argv)) return Object.entries(effect).map((entry) => cut(about(entry)));
   const words = argv.map((word: unknown) => inertJson(word));
   const rest = Object.entries(others).filter(([key]) => key !== 'kind');
   return [...(words.length > maxWordsInRow ? words : [words.join(' ')]), ...rest.map(about)].map((row) => cut(row));
+}
+
+/** What is sent where, then the body by itself, and who asks. */
+function requestRows(effect: JsonObject): readonly string[] {
+  const { method, origin, path, tool, body, called_by: by, beginning, bytes } = effect;
+  const { text, ...size } = asJsonObject(body) ?? {};
+  const { argv, arguments: args } = asJsonObject(by) ?? {};
+  const plain = (value: unknown): string => inertJson(String(value)).slice(1, -1);
+  const rows = [
+    `${plain(method)} ${plain(origin)}${plain(path)}`,
+    `body: ${plain(size['bytes'])} bytes, sha256 ${plain(size['sha256'])}`,
+    ...(text === undefined ? [] : [`  ${inertJson(text)}`]),
+    ...(beginning === undefined ? [] : [`beginning of ${plain(bytes)} bytes: ${inertJson(beginning)}`]),
+    `called by: ${inertJson(argv ?? [tool, ...(args === undefined ? [] : [args])])}`,
+  ];
+  return rows.map((row) => cut(row));
 }
 
 /** The first rows of it, and how many more there are. */

@@ -63,7 +63,7 @@ function wordsOf(path: string): readonly string[] {
 }
 
 /** A file system may know no case and pass over invisible characters: what asks or denies counts for every spelling. */
-function folded(name: string): string {
+export function folded(name: string): string {
   const visible = name.normalize('NFKC').replaceAll(/\p{Default_Ignorable_Code_Point}/gu, '');
   return visible.toLowerCase().toUpperCase().normalize('NFKC');
 }

@@ -58,9 +58,15 @@ export class WaitingApprovals {
   readonly #deps: WaitingApprovalsDeps;
   readonly #settled = new BoundedMap<string, SettledApproval>(maxSettled);
   #waiting: Waiting | null = null;
+  /** The question whose answer came last. */
+  #latest: Pick<AskedApproval, 'id' | 'digest'> | null = null;
 
   constructor(deps: WaitingApprovalsDeps) {
     this.#deps = deps;
+  }
+
+  get latest(): Pick<AskedApproval, 'id' | 'digest'> | null {
+    return this.#latest;
   }
 
   /** How it was settled; undefined for one that waits, and for one that nobody knows any more. */
@@ -159,5 +165,6 @@ export class WaitingApprovals {
     const far = option === undefined || decision !== 'allow' ? {} : { option };
     this.#deps.log.write({ k: 'settled', at, id, digest, decision, ...far, by });
     this.#settled.set(id, settled);
+    this.#latest = { id, digest };
   }
 }

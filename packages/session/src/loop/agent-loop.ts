@@ -31,7 +31,7 @@ import {
   maxConversation,
   type Overflow,
 } from './context-window.ts';
-import { type ApproveChange, UnchangedFiles } from './unchanged-files.ts';
+import { HeldBack, type MiddleJudges } from './held-back.ts';
 import { WayToModel } from './way-to-model.ts';
 
 interface InferenceSettings {
@@ -43,7 +43,7 @@ interface InferenceSettings {
   readonly context: ContextLimit;
 }
 
-export interface AgentLoopDeps extends FolderRules {
+export interface AgentLoopDeps extends FolderRules, MiddleJudges {
   readonly driver: Driver;
   readonly inventory: Inventory;
   readonly inference: InferenceSettings;
@@ -56,8 +56,6 @@ export interface AgentLoopDeps extends FolderRules {
   readonly requestInput: (prompt: string) => Promise<InputAnswer>;
   /** Is null if every call runs that hooks let pass. */
   readonly approve: ((call: CheckedCall) => Promise<CallVerdict>) | null;
-  /** The same for a file that the component of a call is about to change. */
-  readonly approveChange: ApproveChange | null;
   /** Is null where nobody is asked to grant anything. */
   readonly widening: TaskWidening | null;
   readonly hooks: SessionHooks;
@@ -307,7 +305,7 @@ class AgentLoop {
   }
 
   async #dispatch(turn: number, block: ToolCallBlock): Promise<DispatchedCall> {
-    const { activity, recorder, hooks, hooked, inventory, requestInput, approve, approveChange, widening } = this.#deps;
+    const { activity, recorder, hooks, hooked, inventory, requestInput, approve, widening } = this.#deps;
     const { task } = this.#attempt;
     this.#attempt.throwIfCanceled();
     activity.emit({ kind: 'call-started', task, turn, call: block });
@@ -317,7 +315,7 @@ class AgentLoop {
     const place = `${this.#attempt.place}/m${turn}/t${this.#calls}`;
     const at = { task, turn, callId: block.id === '' ? null : block.id, place };
     const { held } = lines;
-    const unchanged = new UnchangedFiles(approveChange, held);
+    const heldBack = new HeldBack(this.#deps, held);
     const stopMeasuring = this.#measureMeanwhile();
     const done = await inventory
       .dispatch(block, {
@@ -333,7 +331,8 @@ class AgentLoop {
           this.#signal.throwIfAborted();
           return await held(() => approve(call));
         },
-        approveChange: unchanged.approve,
+        approveChange: heldBack.approve,
+        requestsOf: heldBack.requestsOf,
         emitText: (text) => this.#attempt.text(text),
         emitThinking: (text) => this.#attempt.thinking(text),
         onOutput: (command, bytes) => activity.output?.wrote(at, command, bytes),
@@ -355,7 +354,7 @@ class AgentLoop {
     const { input, digits } = block;
     const dispatched = {
       ...done,
-      content: unchanged.behind(done.content, await widening?.ended({ call: done, place })),
+      content: heldBack.behind(done.content, await widening?.ended({ call: done, place })),
     };
     activity.emit({ kind: 'call-ended', task, turn, input, digits, call: dispatched, step: recorder.stepOf(place) });
     lines.settle();

@@ -26,7 +26,7 @@ import {
 
 export interface TaskRunnerDeps extends Omit<
   AgentLoopDeps,
-  'requestInput' | 'approve' | 'approveChange' | 'widening' | 'hooked' | 'turnsUsed'
+  'requestInput' | 'approve' | 'approveChange' | 'requestsOf' | 'widening' | 'hooked' | 'turnsUsed'
 > {
   /** Is null for a session whose manifest has no `approvals`. */
   readonly approvals: Approvals | null;
@@ -264,6 +264,7 @@ class AttemptRun {
         approvals === null
           ? null
           : (call: CheckedCall, change: FileOperation) => approvals.judgeChange({ task, call, change, ask }),
+      requestsOf: approvals === null ? null : (call: CheckedCall) => approvals.requestsOf({ task, call, ask }),
       widening: approvals === null || task.command !== null ? null : approvals.wideningOf({ task, ask }),
     };
     const result = await this.#carriedOut({ history, before, asked }, loop);

@@ -1,5 +1,6 @@
 /** Leads what a session asks of its outside through its recorder: the model, tools, hooks, other capsules. */
 
+import type { HeldRequest } from '@svc/kit/keys/bound-host.ts';
 import type { CallHook, CompletionAsker, CompletionRequest } from '../hooks/hook.ts';
 import { usageOf } from '../model/spend-meter.ts';
 import {
@@ -12,7 +13,15 @@ import {
   type ToolCallBlock,
 } from '../model/driver.ts';
 import type { RunCapsuleStep } from '../tools/plan/capsule-step.ts';
-import type { CallVerdict, FileOperation, InputAnswer, Tool, ToolCallContext, ToolKind } from '../tools/tool.ts';
+import type {
+  CallVerdict,
+  FileOperation,
+  InputAnswer,
+  RequestQuestions,
+  Tool,
+  ToolCallContext,
+  ToolKind,
+} from '../tools/tool.ts';
 import type { Recorder, Inside, Port } from './recorder.ts';
 
 /** A driver whose calls go through the recorder. */
@@ -90,11 +99,12 @@ export function recordedTool(tool: Tool, recorder: Recorder): Tool {
   return {
     ...tool,
     call: (args, context) => {
-      const { place, signal, emitText, emitThinking, requestInput, hosts, judgeChange, record } = context;
+      const { place, signal, emitText, emitThinking, requestInput, hosts, requests, judgeChange, record } = context;
       const inside: Inside = {
         chunk: (kind, text) => (kind === 'thinking' ? emitThinking(text) : emitText(text)),
         ask: async (what, asked) => {
           if (what === 'host' && hosts !== undefined) return await hosts.ask(asked as string);
+          if (what === 'request') return await (requests?.ask ?? notJudged)(asked as HeldRequest);
           if (what !== 'change') return await requestInput(asked as string);
           return await (judgeChange ?? notJudged)(asked as FileOperation);
         },
@@ -118,9 +128,14 @@ function contextFrom(context: ToolCallContext, inside: Inside): ToolCallContext 
     ...(context.judgeChange === undefined
       ? {}
       : { judgeChange: async (change) => (await ask('change', change)) as CallVerdict }),
+    requests: context.requests && requestsThrough(context.requests, ask),
     hosts: context.hosts && { ...context.hosts, ask: async (host) => (await ask('host', host)) === true },
     record: note,
   };
+}
+
+function requestsThrough(requests: RequestQuestions, ask: Inside['ask']): RequestQuestions {
+  return { ...requests, ask: async (request) => (await ask('request', request)) as CallVerdict };
 }
 
 /** Capsule steps of plans through the recorder. */
@@ -166,7 +181,7 @@ function importsOf({ imports }: Inside): Pick<Inside, 'imports'> {
 const neverAborted = new AbortController().signal;
 
 async function notJudged(): Promise<never> {
-  throw new Error('no change is judged in a session without approvals');
+  throw new Error('nothing is judged in a session without approvals');
 }
 
 async function neverAsks(): Promise<never> {

@@ -27,9 +27,9 @@ export interface Effect {
 
 /**
  * What the outside of an effect may ask of the session: an answer to a question, a further host, a call in the middle of an inference, a completion, a
- * change of a file.
+ * change of a file, a request.
  */
-export type AskKind = 'input' | 'host' | 'call' | 'complete' | 'change';
+export type AskKind = 'input' | 'host' | 'call' | 'complete' | 'change' | 'request';
 
 /** What a session does for the outside of an effect while that lasts. */
 export interface Inside {

@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest';
 
 import { parseDestination, type NetworkDestination } from '@svc/kit/net/network-destination.ts';
 import { AskedHosts } from './asked-hosts.ts';
+import { QuestionTurns } from './question-turns.ts';
 
 function place(host: string): NetworkDestination {
   const reading = parseDestination(`https://${host}`);
@@ -14,14 +15,18 @@ class Person {
   readonly asked: string[] = [];
   readonly #answers: ((isGranted: boolean | Error) => void)[] = [];
   wants = true;
-  readonly hosts = new AskedHosts({
-    wanted: () => this.wants,
-    ask: async (host) =>
-      await new Promise((resolve, reject) => {
-        this.asked.push(host);
-        this.#answers.push((answer) => (answer instanceof Error ? reject(answer) : resolve(answer)));
-      }),
-  });
+  readonly turns = new QuestionTurns();
+  readonly hosts = new AskedHosts(
+    {
+      wanted: () => this.wants,
+      ask: async (host) =>
+        await new Promise((resolve, reject) => {
+          this.asked.push(host);
+          this.#answers.push((answer) => (answer instanceof Error ? reject(answer) : resolve(answer)));
+        }),
+    },
+    this.turns,
+  );
 
   async answers(answer: boolean | Error): Promise<void> {
     this.#answers.shift()?.(answer);
@@ -65,7 +70,7 @@ describe('the hosts that a command asks for', () => {
     const late = person.hosts.mayReach(place('c.example'), held());
     await settled();
     gone.abort();
-    const over = person.hosts.over();
+    const over = person.turns.over();
     await person.answers(true);
     await over;
     expect(await Promise.all([given, late])).toEqual([false, false]);
@@ -81,10 +86,10 @@ describe('the hosts that a command asks for', () => {
     const person = new Person();
     const answer = person.hosts.mayReach(place('a.example'), held());
     await settled();
-    expect(person.hosts.open).not.toBeNull();
+    expect(person.turns.open).not.toBeNull();
     await person.answers(new Error('canceled'));
     expect(await answer).toBe(false);
-    await person.hosts.over();
-    expect(person.hosts.open).toBeNull();
+    await person.turns.over();
+    expect(person.turns.open).toBeNull();
   });
 });

@@ -2,6 +2,7 @@
 
 import { formatDestination } from '@svc/kit/net/network-destination.ts';
 import type { MayReach } from '@svc/sandbox/launcher.ts';
+import type { QuestionTurns } from './question-turns.ts';
 
 /** Asks about a host, which is spelt as in `capabilities.network.allow`. */
 export interface HostQuestions {
@@ -23,13 +24,12 @@ interface AskedHost {
 /** The questions of one command: one at a time, and one about each host. */
 export class AskedHosts {
   readonly #questions: HostQuestions;
+  readonly #turns: QuestionTurns;
   readonly #hosts = new Map<string, AskedHost>();
-  #last: Promise<unknown> = Promise.resolve();
-  #open: Promise<unknown> | null = null;
-  #isOver = false;
 
-  constructor(questions: HostQuestions) {
+  constructor(questions: HostQuestions, turns: QuestionTurns) {
     this.#questions = questions;
+    this.#turns = turns;
   }
 
   readonly mayReach: MayReach = async (to, held) => {
@@ -39,37 +39,21 @@ export class AskedHosts {
       add(known.waiting, held);
       return await known.answer;
     }
-    if (this.#isOver || this.#hosts.size >= maxHosts || !this.#questions.wanted(host)) return false;
+    if (this.#turns.isOver || this.#hosts.size >= maxHosts || !this.#questions.wanted(host)) return false;
     const waiting = new Set<AbortSignal>();
     add(waiting, held);
-    const answer = this.#last.then(async () => await this.#ask(host, waiting));
-    this.#last = answer;
+    const answer = this.#turns.next(async () => await this.#ask(host, waiting));
     this.#hosts.set(host, { answer, waiting });
     return await answer;
   };
 
-  /** The question that waits for a person; null where none does. Never rejects. */
-  get open(): Promise<unknown> | null {
-    return this.#open;
-  }
-
-  /** The command has ended, or goes on without its call: nothing more is asked. Resolves once the question that waits is settled. */
-  async over(): Promise<void> {
-    this.#isOver = true;
-    await this.#last;
-  }
-
   async #ask(host: string, waiting: ReadonlySet<AbortSignal>): Promise<boolean> {
-    if (this.#isOver || waiting.size === 0 || !this.#questions.wanted(host)) {
+    if (this.#turns.isOver || waiting.size === 0 || !this.#questions.wanted(host)) {
       this.#hosts.delete(host);
       return false;
     }
     // The session hears of what goes wrong where it asks.
-    const asking = this.#questions.ask(host).catch(() => false);
-    this.#open = asking;
-    const isGranted = await asking;
-    this.#open = null;
-    return isGranted;
+    return await this.#turns.asking(this.#questions.ask(host).catch(() => false));
   }
 }
 

@@ -19,6 +19,7 @@ import {
   neverReached,
   type OtherTools,
   type RequestedCall,
+  type RequestQuestions,
   type Tool,
   type ToolDeclaration,
   type ToolCallContext,
@@ -30,10 +31,12 @@ import { fenceUntrusted } from './untrusted-fence.ts';
 
 export interface DispatchContext extends Omit<
   ToolCallContext,
-  'callId' | 'digits' | 'tools' | 'narrowed' | 'judgeChange'
+  'callId' | 'digits' | 'tools' | 'narrowed' | 'judgeChange' | 'requests'
 > {
   /** Judges what the component of a call is about to change; absent, or undefined, in a session without approvals. */
   readonly approveChange?: ((call: CheckedCall, change: FileOperation) => Promise<CallVerdict>) | undefined;
+  /** Has the requests of a call judged; absent, or undefined, in a session without approvals. */
+  readonly requestsOf?: ((call: CheckedCall) => RequestQuestions | null) | undefined;
   /** Called with a file that the component of a tool was refused. */
   readonly onRefusedFile?: (file: RefusedFile) => void;
 }
@@ -289,7 +292,7 @@ async function callChecked(
     return unfit([`the arguments of ${tool.name} do not fit its input schema:`, ...problems].join('\n'));
   }
   context.signal.throwIfAborted();
-  const { callId, digits, judge, approveChange, taskId, place } = context;
+  const { callId, digits, judge, approveChange, requestsOf, taskId, place } = context;
   const held = ceiling?.judge(taskId, tool, args) ?? unheld;
   if (held.kind === 'refused') {
     return { ...neverReached(held.reason), refusal: { rule: held.rule, by: 'svc' } };
@@ -306,6 +309,7 @@ async function callChecked(
   const outcome = await tool.call(args, {
     ...context,
     narrowed: held.narrowed,
+    requests: requestsOf?.(call) ?? undefined,
     ...(approveChange === undefined ? {} : { judgeChange: (change: FileOperation) => approveChange(call, change) }),
   });
   if (tool.kind === 'skill' && outcome.status === 'passed') ceiling?.use(taskId, tool.name);

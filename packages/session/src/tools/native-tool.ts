@@ -2,13 +2,14 @@
 
 import * as z from 'zod/mini';
 
+import { CallDeadline } from '@svc/components/call-deadline.ts';
 import { readUpTo } from '@svc/kit/files/read-up-to.ts';
-import { maxTimerMs } from '@svc/kit/units.ts';
 import { withDigits } from '@svc/kit/exact-json.ts';
 import { JsonShape, parseJsonText } from '@svc/protocol/json-text.ts';
 import { decodeMarkedUtf8 } from '@svc/protocol/strict-utf8.ts';
 import { endOnAbort, endProcess, OutputTail, readOutput } from '@svc/sandbox/launched-process.ts';
 import type { HiddenIn, LaunchedProcess, LaunchEnd, Launcher } from '@svc/sandbox/launcher.ts';
+import type { QuestionTurns } from './question-turns.ts';
 import { type Tool, type ToolCallContext, type ToolDeclaration, type ToolOutcome, neverReached } from './tool.ts';
 
 const maxAnswerBytes = 16 * 1024 * 1024;
@@ -19,6 +20,8 @@ const endGraceMs = 2000;
 
 interface NativeToolSettings extends Omit<ToolDeclaration, 'kind'> {
   readonly launcher: Launcher;
+  /** Whether the launcher asks about requests. */
+  readonly asksRequests?: boolean;
   /** Absolute path of `bin/<name>` as staged. */
   readonly program: string;
   readonly env: Readonly<Record<string, string>>;
@@ -60,33 +63,43 @@ async function callProgram(
   context: ToolCallContext,
   settings: NativeToolSettings,
 ): Promise<ToolOutcome> {
-  const { launcher, program, env, name } = settings;
+  const { launcher, program, env, name, asksRequests = false } = settings;
   const { narrowed = null } = context;
-  const outcome = await launcher.launch({ command: program, args: [], env, stdin: 'pipe', narrowed });
+  const { turns, asking } = asksRequests
+    ? (await import('./asking-launch.ts')).askingLaunch(context, { asksRequests })
+    : silent;
+  const outcome = await launcher.launch({ command: program, args: [], env, stdin: 'pipe', narrowed, ...asking });
   if (outcome.kind === 'refused') return neverReached(`the tool ${name} could not be started: ${outcome.reason}`);
   const launched = outcome.process;
   const stopListening = endOnAbort(launched, context.signal, endGraceMs);
   const [given, id] = [withDigits(args, context.digits), JSON.stringify(context.callId)];
   launched.stdin?.end(`{"arguments":${given},"call_id":${id}}\n`);
-  const result = await finish(launched, settings);
+  const result = await finish(launched, settings, turns);
   stopListening();
+  await turns?.over();
   context.signal.throwIfAborted();
   return result;
 }
 
-async function finish(launched: LaunchedProcess, settings: NativeToolSettings): Promise<ToolOutcome> {
+const silent = { turns: null, asking: {} };
+
+async function finish(
+  launched: LaunchedProcess,
+  settings: NativeToolSettings,
+  turns: QuestionTurns | null,
+): Promise<ToolOutcome> {
   const { name, deadlineMs, hiddenIn } = settings;
   let late = false;
-  const deadline = setTimeout(
-    () => {
-      late = true;
-      void endProcess(launched, endGraceMs);
-    },
-    Math.min(deadlineMs, maxTimerMs),
-  );
+  const deadline = new CallDeadline(deadlineMs, () => {
+    late = true;
+    void endProcess(launched, endGraceMs);
+  });
+  deadline.run();
+  turns?.onQuestion((waits) => (waits ? deadline.pause() : deadline.run()));
   const stderr = new OutputTail(stderrTailBytes);
   const [answer, end] = await Promise.all([readAnswer(launched), launched.ended, stderr.read(launched.stderr)]);
-  clearTimeout(deadline);
+  turns?.onQuestion(() => {});
+  deadline.stop();
   const refused = (launched.takeRefusedHosts?.() ?? []).map((sentence) => `[${sentence}]`);
   const exitCode = end.kind === 'exited' ? end.exitCode : null;
   const failed = (reason: string): ToolOutcome => {

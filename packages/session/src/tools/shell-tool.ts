@@ -5,7 +5,7 @@ import type { WorkId } from '@svc/protocol/ids.ts';
 import type { LaunchedProcess, Launcher, LaunchEnd } from '@svc/sandbox/launcher.ts';
 import { type BackgroundCommands, maxCommands } from './background/background-commands.ts';
 import { OutputCapture, OutputLog, type CapturedOutput, type CutBefore } from './captured-output.ts';
-import type { AskedHosts } from './asked-hosts.ts';
+import type { QuestionTurns } from './question-turns.ts';
 import { commandWords, isShell, shellDeclaration } from './shell-command.ts';
 import { type Tool, type ToolCallContext, type ToolOutcome, neverReached } from './tool.ts';
 
@@ -24,8 +24,9 @@ interface ShellSettings {
   readonly cutBefore: CutBefore;
   /** What the last words of a command that failed name that is hidden from it, a sentence each. */
   readonly explainHidden?: (said: string, hides: (path: string) => boolean) => Promise<readonly string[]>;
-  /** Whether the launcher asks about hosts. */
+  /** Whether the launcher asks about hosts, and whether about requests. */
   readonly asksHosts?: boolean;
+  readonly asksRequests?: boolean;
   /** Where a command goes that outlasts its call. */
   readonly background: BackgroundCommands;
 }
@@ -57,32 +58,30 @@ async function callShell(call: ShellCall, context: ToolCallContext, settings: Sh
   if (split.kind === 'unbalanced') return neverReached(`the command cannot be split into words: ${split.reason}`);
   const { launcher, env } = settings;
   const { narrowed = null } = context;
-  const hosts = settings.asksHosts === true ? await askedHosts(context) : null;
-  const asking = hosts === null ? {} : { mayReach: hosts.mayReach };
+  const asksAny = settings.asksHosts === true || settings.asksRequests === true;
+  const { turns, asking } = asksAny ? (await import('./asking-launch.ts')).askingLaunch(context, settings) : silent;
   const outcome = await launcher.launch({ command: name, args: split.words, env, stdin: 'null', narrowed, ...asking });
   if (outcome.kind === 'refused') return neverReached(`${name} could not be started: ${outcome.reason}`);
   const { process: launched, problems = [] } = outcome;
   try {
-    return await watch({ call, launched, problems, hosts }, context, settings);
+    return await watch({ call, launched, problems, turns }, context, settings);
   } finally {
-    await hosts?.over();
+    await turns?.over();
   }
 }
 
-async function askedHosts({ hosts }: ToolCallContext): Promise<AskedHosts | null> {
-  return hosts === undefined ? null : new (await import('./asked-hosts.ts')).AskedHosts(hosts);
-}
+const silent = { turns: null, asking: {} };
 
 interface StartedCall {
   readonly call: ShellCall;
   readonly launched: LaunchedProcess;
   readonly problems: readonly string[];
-  readonly hosts: Pick<AskedHosts, 'open'> | null;
+  readonly turns: Pick<QuestionTurns, 'open'> | null;
 }
 
 /** The result of a command that ends within its grace; else what there is to say of it so far. */
 async function watch(
-  { call: { name, command, number }, launched, problems, hosts }: StartedCall,
+  { call: { name, command, number }, launched, problems, turns }: StartedCall,
   { taskId, signal, onOutput, isAwaited = false }: ToolCallContext,
   { sessionDirectory, logs, cutBefore, background, explainHidden }: ShellSettings,
 ): Promise<ToolOutcome> {
@@ -110,7 +109,7 @@ async function watch(
     process: launched,
     finished,
     isAwaited,
-    question: () => hosts?.open ?? null,
+    question: () => turns?.open ?? null,
   };
   const watched = await background.watch(started, signal);
   const { graceMs, endIsTold } = background.settings;

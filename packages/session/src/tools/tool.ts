@@ -2,6 +2,7 @@
 
 import type { CallImports } from '@svc/components/import-log.ts';
 import type { Digits } from '@svc/kit/exact-json.ts';
+import type { HeldRequest, RequestJudge } from '@svc/kit/keys/bound-host.ts';
 import type { TraceEvent } from '@svc/record/trace/events.ts';
 import type { NarrowedLaunch } from '@svc/sandbox/launcher.ts';
 import type { HostQuestions } from './asked-hosts.ts';
@@ -35,6 +36,16 @@ export type CallVerdict =
    * clients receive it as the result of a tool that failed.
    */
   | { readonly kind: 'deny'; readonly reason: string; readonly by?: string; readonly isShown?: true };
+
+/** Asks about the requests of one call. */
+export interface RequestQuestions extends Pick<RequestJudge, 'asks'> {
+  /** Rejects as `requestInput` does. */
+  readonly ask: (request: HeldRequest) => Promise<CallVerdict>;
+  /** Returns the id of the question that waits for a person; null where none does. */
+  readonly open: () => string | null;
+  /** Called with a request that was just allowed and did not go out: nobody waited for it any more. */
+  readonly missed: (request: HeldRequest) => void;
+}
 
 /** What the skills in use of a task say to a call. */
 export type CeilingVerdict =
@@ -82,6 +93,8 @@ export interface ToolCallContext {
   readonly requestInput: (prompt: string) => Promise<InputAnswer>;
   /** Asks about hosts that a command was not granted; absent where nobody is asked. */
   readonly hosts?: HostQuestions | undefined;
+  /** Asks about requests of the call; absent of a session without approvals. */
+  readonly requests?: RequestQuestions | undefined;
   /** What else the model can call, for a tool that makes calls of its own. */
   readonly tools: OtherTools;
   /** Has hooks judge what a tool does without a dispatch of `tools`. */

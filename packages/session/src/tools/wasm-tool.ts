@@ -16,6 +16,8 @@ const task = offeredInterface('svc:task/task');
 
 interface WasmToolSettings extends Omit<ToolDeclaration, 'kind'> {
   readonly component: Component;
+  /** Whether a person is asked about its requests. */
+  readonly asksRequests?: boolean;
   /** `capabilities.limits.deadline` of the artifact. */
   readonly deadlineMs: number;
 }
@@ -42,9 +44,12 @@ export function createWasmTool(settings: WasmToolSettings): Tool {
 async function callComponent(
   args: Readonly<Record<string, unknown>>,
   context: ToolCallContext,
-  { component, deadlineMs, name }: WasmToolSettings,
+  { component, deadlineMs, name, asksRequests = false }: WasmToolSettings,
 ): Promise<ToolOutcome> {
   const waits: InputWaits = { timedOut: false };
+  const { asking } = asksRequests
+    ? (await import('./asking-launch.ts')).askingLaunch(context, { asksRequests })
+    : silent;
   try {
     const answer = await component.call({
       export: runExport,
@@ -52,6 +57,7 @@ async function callComponent(
       host: hostFunctions(context, waits),
       deadlineMs,
       signal: context.signal,
+      ...asking,
       ...(context.imports === undefined ? {} : { imports: context.imports }),
     });
     if (!isOutput(answer)) return failed(`the tool ${name} answered something that is not a tool output`);
@@ -63,6 +69,8 @@ async function callComponent(
     throw error;
   }
 }
+
+const silent = { asking: {} };
 
 interface InputWaits {
   timedOut: boolean;

@@ -22,6 +22,8 @@ export function approvalTitle({ effect }: AskedApproval): string {
   return Array.isArray(effect['argv']) ? (rows[0] ?? '') : rows.join(', ').slice(0, maxTitle);
 }
 
+const verbs: Readonly<Record<string, string>> = { path: 'change', request: 'send' };
+
 /** The line in which it is answered. */
 export function approvalPrompt({ options, effect, ...asked }: AskedApproval): string {
   if (effect['kind'] === 'grant') {
@@ -31,7 +33,7 @@ export function approvalPrompt({ options, effect, ...asked }: AskedApproval): st
   }
   const session = options.includes('session') ? `, s in ${sessionOf(asked)}` : '';
   const always = options.includes('manifest') ? ', a in every session' : '';
-  const verb = effect['kind'] === 'path' ? 'change' : 'run';
+  const verb = verbs[String(effect['kind'])] ?? 'run';
   return `${verb} it? y once${session}${always}, n no > `;
 }
 

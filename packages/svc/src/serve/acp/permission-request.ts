@@ -6,7 +6,7 @@ import { approvalRows, approvalTitle, sessionOf } from '../../shown/approval-row
 import { textBlock } from './updates.ts';
 
 /** The kinds of tools, by those of effects. */
-const kinds: Readonly<Record<string, string>> = { command: 'execute', path: 'edit' };
+const kinds: Readonly<Record<string, string>> = { command: 'execute', path: 'edit', request: 'fetch' };
 
 /** The parameters beside the session. Texts are as a terminal gets them: nothing in them can pass for something else. */
 export function permissionRequest(approval: AskedApproval): JsonObject {

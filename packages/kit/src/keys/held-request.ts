@@ -1,0 +1,23 @@
+/** Makes of a request whose body is there what a person is shown of it. */
+
+import { isUtf8 } from 'node:buffer';
+
+import { sha256Hex } from '../sha256.ts';
+import type { HeldRequest } from './bound-host.ts';
+
+/** The most bytes of a body that is held until a person has answered. */
+export const maxHeldBytes: number = 1024 * 1024;
+/** A longer body is known by its size and hash alone: a cut could show the beginning of a secret that is not found any more. */
+const maxShownBytes = 64 * 1024;
+// oxlint-disable-next-line no-control-regex
+const noText = /[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]/;
+
+export function heldRequest(asked: Pick<HeldRequest, 'origin' | 'method' | 'target'>, body: Uint8Array): HeldRequest {
+  return { ...asked, body: { bytes: body.length, sha256: sha256Hex(body), text: textOf(body) } };
+}
+
+function textOf(body: Uint8Array): string | null {
+  if (body.length > maxShownBytes || !isUtf8(body)) return null;
+  const text = Buffer.from(body).toString();
+  return noText.test(text) ? null : text;
+}

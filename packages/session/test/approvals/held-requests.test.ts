@@ -1,0 +1,209 @@
+import { describe, expect, it } from 'vitest';
+
+import { heldRequest } from '@svc/kit/keys/held-request.ts';
+import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
+import type { ApprovalRecord } from '@svc/record/sessions/approval-log.ts';
+import { calls, says } from '../../../../test/support/fake-driver.ts';
+import { fakeTool, passed, SessionFixture } from '../../../../test/support/session-fixture.ts';
+import { Approvals } from '../../src/approvals/approvals.ts';
+import { LiveRecorder, type HistoryEvent } from '../../src/recorder/recorder.ts';
+import { askingLaunch } from '../../src/tools/asking-launch.ts';
+import '../../src/tools/asked-requests.ts';
+
+const origin = 'https://api.test';
+const rules = [{ ask: { request: `POST ${origin}/**` } }, { allow: { tool: 'caller' } }];
+
+interface Sent {
+  readonly target: string;
+  readonly body?: string;
+  /** Nobody waits for an answer once the question was put. */
+  readonly leaves?: true;
+  readonly method?: string;
+}
+
+/** A session whose model makes one call for each of these, in each of which a tool is about to send these requests. */
+function sending(
+  requests: readonly (readonly Sent[])[],
+  { failsAt, otherwise = 'allow' }: { readonly failsAt?: string; readonly otherwise?: 'allow' | 'ask' } = {},
+) {
+  const log: ApprovalRecord[] = [];
+  const sent: string[] = [];
+  const history: HistoryEvent[] = [];
+  let approvals: Approvals | null = null;
+  const left = [...requests];
+  const caller = fakeTool('caller', async (_args, context) => {
+    const { turns, asking } = askingLaunch(context, { asksRequests: true });
+    for (const { target, body = '', leaves, method = 'POST' } of left.shift() ?? []) {
+      const gone = new AbortController();
+      const judged = asking.requests?.judge(heldRequest({ origin, method, target }, Buffer.from(body)), gone.signal);
+      if (leaves === true) {
+        await fixture.frame(() => (approvals?.list().length ?? 0) > 0);
+        gone.abort();
+      }
+      const verdict = await judged;
+      if (verdict?.kind === 'proceed') sent.push(`${target} ${body}`.trim());
+    }
+    await turns.over();
+    return passed('called');
+  });
+  const settings = { default: otherwise, opaque: 'ask', rules } as const;
+  const fixture: SessionFixture = new SessionFixture({
+    turns: [calls(...requests.map((): [string, object] => ['caller', { secret: 'hunter2' }])), says('Done.')],
+    tools: [caller],
+    recorder: (clock) => new LiveRecorder((event) => void history.push(event), clock),
+    approvals: (recorder, clock) =>
+      (approvals = new Approvals({
+        rules: settings,
+        timeoutMs: 60_000,
+        recorder,
+        clock,
+        log: {
+          write: (record) => {
+            if (record.k === failsAt) throw new Diagnostic('E-IO-002', 'no space left');
+            log.push(record);
+          },
+          close: () => {},
+        },
+        unattended: async () => null,
+        capsule: 'c',
+        redact: (text) => text.replaceAll('hunter2', '[secret]'),
+      })),
+  });
+  fixture.session.board.submit({ text: 'Send.', origin: 'user', trust: 'trusted' });
+  const running = fixture.session.run();
+  const open = async (number = 1) => {
+    await fixture.frame(() => approvals?.list()[0]?.id.endsWith(`_q${number}`) === true);
+    const [first] = approvals?.list() ?? [];
+    if (first === undefined) throw new Error('nothing waits');
+    return first;
+  };
+  const answer = async (decision: 'allow' | 'deny', option: 'once' | 'session' = 'once', number = 1) => {
+    const { id, digest } = await open(number);
+    return approvals?.answer({ id, digest, decision, option, note: null }, 'person').kind;
+  };
+  const told = (): readonly string[] =>
+    (fixture.driver.requests.at(-1)?.messages ?? []).flatMap((message) =>
+      message.role === 'tool' ? message.content.map((block) => (block.type === 'text' ? block.text : '')) : [],
+    );
+  return { fixture, running, log, sent, history, open, answer, told };
+}
+
+describe('a request that a person is asked about', () => {
+  it('goes out once that is allowed, in the middle of its call, with each step written before it', async () => {
+    const { running, log, sent, history, open, answer } = sending([
+      [
+        { target: '/a?key=hunter2', body: 'say "hunter2"' },
+        { target: '/b', method: 'GET' },
+      ],
+    ]);
+    const asked = await open();
+    expect(asked).toMatchObject({
+      rule: 'approvals.rules[0]',
+      effect: {
+        kind: 'request',
+        method: 'POST',
+        origin,
+        path: '/a?key=[secret]',
+        tool: 'caller',
+        body: { bytes: 13, text: 'say "[secret]"' },
+        called_by: { arguments: { secret: '[secret]' } },
+      },
+      options: ['once', 'session'],
+    });
+    expect(asked.prompt).toContain(
+      'approve this request? ["POST","https://api.test/a?key=[secret]","say \\"[secret]\\""',
+    );
+    expect(sent).toEqual([]);
+    expect(await answer('allow')).toBe('settled');
+    expect((await running).status).toBe('ok');
+    expect(sent).toEqual(['/a?key=hunter2 say "hunter2"', '/b']);
+    const { id, digest } = asked;
+    expect(log).toMatchObject([
+      { k: 'asked', id, digest },
+      { k: 'settled', id, digest, decision: 'allow', by: 'person' },
+      { k: 'started', id, digest },
+    ]);
+    expect(history.filter(({ kind }) => kind === 'ask')).toMatchObject([
+      { what: 'request', value: { method: 'POST', target: '/a?key=hunter2' } },
+      { what: 'request', value: { method: 'GET' } },
+    ]);
+  });
+
+  it('stays unsent where a person says so, and the model reads why behind what the tool says', async () => {
+    const { running, log, sent, answer, told } = sending([[{ target: '/a' }, { target: '/a' }]]);
+    await answer('deny');
+    expect((await running).status).toBe('ok');
+    expect([sent, log.map(({ k }) => k)]).toEqual([[], ['asked', 'settled']]);
+    expect(told()[0]?.split('\n').at(-1)).toBe(
+      '["POST https://api.test/a" was not sent: a person denied this request]',
+    );
+  });
+
+  it('needs another answer with another body, and in another call unless the first was for the session', async () => {
+    const { running, log, sent, answer } = sending([
+      [{ target: '/a', body: '1' }],
+      [
+        { target: '/a', body: '1' },
+        { target: '/a', body: '2' },
+      ],
+    ]);
+    await answer('allow', 'session');
+    await answer('deny', 'once', 2);
+    expect((await running).status).toBe('ok');
+    expect(sent).toEqual(['/a 1', '/a 1']);
+    expect(log.map(({ k }) => k)).toEqual(['asked', 'settled', 'started', 'started', 'asked', 'settled']);
+  });
+
+  it('finds the answer that came when nobody waited any more, once and in its task', async () => {
+    const { running, log, sent, answer } = sending([
+      [{ target: '/a', body: '1', leaves: true }],
+      [
+        { target: '/a', body: '1' },
+        { target: '/a', body: '1' },
+      ],
+    ]);
+    await answer('allow');
+    await answer('deny', 'once', 2);
+    expect((await running).status).toBe('ok');
+    expect(sent).toEqual(['/a 1']);
+    expect(log.map(({ k }) => k)).toEqual(['asked', 'settled', 'started', 'started', 'asked', 'settled']);
+  });
+
+  it('can be allowed once alone where its body cannot be read', async () => {
+    const { running, open, answer } = sending([[{ target: '/a', body: '\0' }]]);
+    expect(await open()).toMatchObject({ options: ['once'], effect: { body: { bytes: 1 } } });
+    expect(await answer('allow', 'session')).toBe('not-offered');
+    await answer('deny');
+    await running;
+  });
+
+  it('follows the default where no rule matches it, unless the default has decided about the call', async () => {
+    const { running, sent, open, answer } = sending([[{ target: '/a', method: 'GET' }]], { otherwise: 'ask' });
+    expect(await open()).toMatchObject({ rule: 'approvals.default', effect: { kind: 'request' } });
+    await answer('allow');
+    await running;
+    expect(sent).toEqual(['/a']);
+  });
+
+  it('stays unsent once its time has run out, or its task was canceled', async () => {
+    const late = sending([[{ target: '/a' }]]);
+    await late.open();
+    late.fixture.clock.advance(60_000);
+    expect((await late.running).status).toBe('ok');
+    expect([late.sent, late.log.at(-1)]).toMatchObject([[], { k: 'settled', decision: 'expired' }]);
+    expect(late.told()[0]).toContain('nobody approved this request in time, so it was not sent]');
+    const canceled = sending([[{ target: '/a' }]]);
+    await canceled.open();
+    void canceled.fixture.session.board.cancelAll();
+    await canceled.running;
+    expect([canceled.sent, canceled.log.at(-1)]).toMatchObject([[], { k: 'settled', decision: 'canceled' }]);
+  });
+
+  it.each(['asked', 'settled', 'started'])('stays unsent where the line %s cannot be written', async (failsAt) => {
+    const { running, sent, answer } = sending([[{ target: '/a' }]], { failsAt });
+    const answered = failsAt === 'asked' ? null : await answer('allow').catch((error: unknown) => error);
+    if (answered instanceof Diagnostic) return expect(sent).toEqual([]);
+    expect((await running).status).toBe('trapped');
+    expect(sent).toEqual([]);
+  });
+});

@@ -1,0 +1,223 @@
+import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs';
+import { createServer } from 'node:https';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
+
+import { describe, expect, it, onTestFinished } from 'vitest';
+
+import { fixtureComponent } from '../../packages/components/test/support/fixture-component.ts';
+import { certify, shown } from '../support/certify.ts';
+import { addComponentTool } from '../support/component-tool.ts';
+import { makeRepository, serveGit } from '../support/git-service.ts';
+import { scriptCapsule } from '../support/script-capsule.ts';
+import { calls, says, script } from '../support/scripted-turns.ts';
+import { StandInProxy } from '../support/stand-in-proxy.ts';
+import { startCapsule, svc } from '../support/svc-process.ts';
+import type { Workspace } from '../support/workspace.ts';
+import { hasProgram, whereClassIs } from './use-capsule.ts';
+
+const host = 'api.company.test';
+const u = `https://${host}`;
+
+interface Service {
+  readonly proxy: StandInProxy;
+  readonly certificate: string;
+  /** Requests that would change something. */
+  readonly arrived: string[];
+}
+
+/** A service with a repository, at a name that only a proxy of the machine knows. */
+async function service(): Promise<Service> {
+  const authority = certify('*.company.test');
+  const root = mkdtempSync(join(tmpdir(), 'svc-asked-'));
+  onTestFinished(() => rmSync(root, { recursive: true, force: true }));
+  makeRepository(root, 'repo.git');
+  const arrived: string[] = [];
+  const server = createServer(shown(authority), (request, response) => {
+    const { method, url = '' } = request;
+    if (url.startsWith('/repo.git/')) {
+      if (url.endsWith('/git-receive-pack')) arrived.push(`${method} ${url}`);
+      return serveGit(request, response, root);
+    }
+    void text(request).then((body) => {
+      arrived.push(`${method} ${url} ${body}`);
+      response.end('done');
+    });
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const { port } = server.address() as AddressInfo;
+  onTestFinished(() => {
+    server.closeAllConnections();
+    server.close();
+  });
+  const proxy = await StandInProxy.forTest({ route: (target) => (target === `${host}:443` ? port : null) });
+  return { proxy, certificate: authority.certificate, arrived };
+}
+
+const manifest = `trace: { capture: content }
+artifacts: [{ name: web, version: 1.0.0, source: ./web }]
+capabilities:
+  containment: sealed
+  shell: { allow: [bash, curl, git, head, sleep, cat, touch, grep] }
+  network: { allow: [{ host: "${u}", rules: ["* /**"] }] }
+approvals:
+  rules:
+    - ask: { request: "POST ${u}/pulls" }
+    - ask: { request: "POST ${u}/repo.git/git-receive-pack" }
+    - deny: { request: "DELETE ${u}/**" }
+lifecycle: { task_acceptance: queue, after_task: sleep, shell_grace_secs: 3 }
+`;
+
+const post = (title: string): string => `curl -sS -w ' %{http_code}' --json '{"title":"${title}"}' ${u}/pulls`;
+/** Scripts, since no rule lets a line of them run unasked. */
+const scripts: readonly string[] = [
+  post('allowed'),
+  `${post('denied')}; ${post('denied')}`,
+  `curl -sS -w ' %{http_code}' -X DELETE ${u}/pulls/1`,
+  `head -c 1048577 /dev/zero > large; curl -sS -w ' %{http_code}' --data-binary @large ${u}/pulls`,
+  `git clone -q ${u}/repo.git r && git -C r -c user.name=a -c user.email=a@b commit -q --allow-empty -m second`,
+  'git -C r push -q origin HEAD:main && git -C r log --format=%s origin/main | cat',
+  `until [ -e go ]; do sleep 0.1; done; ${post('late')}`,
+  'touch go; until grep -q 403 6.out; do sleep 0.1; done',
+];
+
+function filesIn(directory: string): readonly string[] {
+  return readdirSync(directory).flatMap((name) => {
+    const path = join(directory, name);
+    return statSync(path).isDirectory() ? filesIn(path) : [path];
+  });
+}
+
+function kept({ folder }: Workspace, name: string): string {
+  return filesIn(join(folder, '.svc'))
+    .filter((path) => path.endsWith(name))
+    .map((path) => readFileSync(path, 'utf8'))
+    .join('');
+}
+
+interface Open {
+  readonly id: string;
+  readonly digest: string;
+  readonly rule: string;
+  readonly effect: { readonly path: string; readonly body: { readonly text?: string } };
+}
+
+describe('requests of a capsule in sealed that a person is asked about', () => {
+  it('arrive once they are allowed, of curl, git and a component, and none before or otherwise', async (context) => {
+    for (const name of ['curl', 'git']) context.skip(!hasProgram(name), `needs ${name}`);
+    const { proxy, certificate, arrived } = await service();
+    const web = { method: { tag: 'post' }, scheme: { tag: 'HTTPS' }, authority: host, path: '/pulls', body: 'of web' };
+    const workspace = scriptCapsule({
+      manifest,
+      script: script(
+        ...scripts.map((_, at) => calls([[`c${at}`, 'bash', { command: `bash ${at}.sh` }]])),
+        calls([['web', 'web', web]]),
+        calls([['last', 'bash', { command: 'bash 0.sh' }]]),
+        says('Done.'),
+      ),
+      files: Object.fromEntries(scripts.map((each, at) => [`work/${at}.sh`, `{ ${each}\n} > ${at}.out 2>&1`])),
+    });
+    onTestFinished(() => workspace.remove());
+    addComponentTool(workspace, 'web', await fixtureComponent('http-tool'));
+    const token = (await svc(workspace, ['token', 'add', 'anna', '--scope', 'answer'])).stdout.trim();
+    const env = {
+      HTTPS_PROXY: `http://127.0.0.1:${proxy.port}`,
+      NO_PROXY: '127.0.0.1',
+      NODE_EXTRA_CA_CERTS: certificate,
+      SVC_CONTAINMENT_CEILING: 'sealed',
+    };
+    const started = async (): ReturnType<typeof startCapsule> =>
+      await startCapsule(workspace, ['--workdir', 'work', '--task', 'Go.'], { env });
+    const { process: capsule, line } = await whereClassIs(context, 'sealed', started);
+    onTestFinished(async () => {
+      capsule.child.kill('SIGKILL');
+      await capsule.ended;
+    });
+    const rpc = async (method: string, params: unknown): Promise<Record<string, unknown>> => {
+      const headers = { 'content-type': 'application/json', 'svc-events': '1', authorization: `Bearer ${token}` };
+      const body = JSON.stringify({ jsonrpc: '2.0', id: 1, method, params });
+      const response = await fetch(`http://${line.url}/`, { method: 'POST', headers, body });
+      return ((await response.json()) as { result: Record<string, unknown> }).result;
+    };
+    const seen = new Set<string>();
+    /** The next question, and what had arrived when it was put. */
+    const next = async (): Promise<Open & { readonly before: readonly string[] }> => {
+      let open: Open | undefined;
+      await expect
+        .poll(
+          async () => {
+            open = ((await rpc('approvals/list', {}))['approvals'] as Open[]).find(({ id }) => !seen.has(id));
+            return open !== undefined;
+          },
+          { timeout: 60_000 },
+        )
+        .toBe(true);
+      if (open === undefined) throw new Error('nothing waits');
+      seen.add(open.id);
+      return { ...open, before: [...arrived] };
+    };
+    const settle = async ({ id, digest }: Open, decision: 'allow' | 'deny'): Promise<unknown> =>
+      await rpc('approvals/answer', { id, digest, decision });
+
+    const first = await next();
+    expect(first).toMatchObject({
+      rule: 'approvals.rules[0]',
+      before: [],
+      effect: {
+        kind: 'request',
+        method: 'POST',
+        origin: u,
+        path: '/pulls',
+        tool: 'bash',
+        body: { text: '{"title":"allowed"}' },
+      },
+    });
+    await settle(first, 'allow');
+    const second = await next();
+    expect(second.before).toEqual(['POST /pulls {"title":"allowed"}']);
+    await settle(second, 'deny');
+    // The same request again, the one that a rule denies and the one that is too long ask nobody.
+    const push = await next();
+    expect(push).toMatchObject({ rule: 'approvals.rules[1]', effect: { path: '/repo.git/git-receive-pack' } });
+    expect(push.before).toEqual(first.before.concat('POST /pulls {"title":"allowed"}'));
+    await settle(push, 'allow');
+    // The request of the command in the background neither.
+    const ofWeb = await next();
+    expect(ofWeb).toMatchObject({ effect: { tool: 'web', body: { text: 'of web' } } });
+    expect(ofWeb.before.at(-1)).toBe('POST /repo.git/git-receive-pack');
+    await settle(ofWeb, 'allow');
+    const last = await next();
+    expect(last.before.at(-1)).toBe('POST /pulls of web');
+    capsule.child.kill('SIGKILL');
+    await capsule.ended;
+    expect(arrived).toEqual(last.before);
+
+    const out = scripts.map((_, at) => readFileSync(join(workspace.folder, 'work', `${at}.out`), 'utf8'));
+    const denied = `A request POST to ${u} was not sent: a person denied this request (approvals.rules[0]).\n 403`;
+    const late = `A request POST to ${u} needs a person to approve it, and its call is over (approvals.rules[0]).\n 403`;
+    expect(out).toEqual([
+      '',
+      denied + denied,
+      `A request DELETE to ${u} is refused: the operator denies it (approvals.rules[2]).\n 403`,
+      `A request to ${u} is refused: its body has more than 1048576 bytes, and a person is asked (approvals.rules[0]).\n 413`,
+      '',
+      'second\nfirst of them\n',
+      late,
+      '',
+    ]);
+    const steps = kept(workspace, 'approvals.jsonl')
+      .trim()
+      .split('\n')
+      .map((each) => (JSON.parse(each) as { k: string }).k);
+    const whole = ['asked', 'settled', 'started'];
+    expect(steps).toEqual([...whole, 'asked', 'settled', ...whole, ...whole, 'asked']);
+    const refusals = [
+      ...kept(workspace, 'trace.jsonl').matchAll(/"event_type":"refusal".*?"rule":"([^"]*)","by":"([^"]*)"/g),
+    ];
+    expect(new Set(refusals.map(([, rule, by]) => `${by} ${rule}`))).toEqual(
+      new Set(['programs approvals.rules[0]', 'programs approvals.rules[2]']),
+    );
+  });
+});
