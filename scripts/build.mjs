@@ -129,7 +129,8 @@ const programs = {
   entry: 'packages/svc/src/program/main.ts',
   options: { ...options, plugins: [lateChildProcess, ownVersion, ...leavingOut(withoutParts)] },
   sharedPackages: ['commander', 'picocolors', 'yaml'],
-  // A capsule reads the first list once it listens, the second for its first task, and the third for its first request to most models.
+  // A capsule reads the first list once it listens, the second for its first task, the third for its first request to most models, and the fourth where it
+  // has skills.
   readTogether: [
     ['packages/capsule/src/run/journal-keeper.ts'],
     [
@@ -138,6 +139,12 @@ const programs = {
       'packages/capsule/src/stage/grant-usage.ts',
     ],
     ['packages/guest/src/provider/chat/chat-driver.ts', 'packages/kit/src/net/connections.ts'],
+    [
+      'packages/artifacts/src/store/kept-skills.ts',
+      'packages/capsule/src/launch/skill-folders.ts',
+      'packages/capsule/src/stage/session-skills.ts',
+      'packages/session/src/tools/skills/skill-ceiling.ts',
+    ],
   ],
   packagesOnDemand,
 };
