@@ -2,7 +2,7 @@
 # @ai-sdk/mcp 2.0.99 writes `additionalProperties: false` into the schema of every MCP tool, over what the server says there. The model of an agent
 # is told that a tool which takes further names takes none, and a tool whose parameters stand in `oneOf` has a schema that no call fits. Of a call that
 # failed the model gets the same as of one that did not: `isError` is in the result and not in what `toModelOutput` makes of it.
-# Seen with Node 20.19, ajv 8.20.0 and @modelcontextprotocol/sdk 1.32.2.
+# Seen with Node 20.20, ajv 8.20.0 and @modelcontextprotocol/sdk 1.32.2.
 set -eu
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT

@@ -2,7 +2,7 @@
 # @langchain/mcp-adapters 1.1.4 rewrites the schemas of MCP tools before the model sees them. Of a parameter that may be null, as a `str | None` of a
 # server with mcp 2.3.0 for Python, the type, the allowed values and the items are gone. Two objects that a `const` tells apart become one, with the
 # `const` of the last and the properties of both: the client refuses a call with the first, which the server takes.
-# Seen with Node 20.19, @langchain/core 1.4.0 and Python 3.11.
+# Seen with Node 20.20, @langchain/core 1.4.0 and Python 3.11.
 set -eu
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT

@@ -3,7 +3,7 @@
 # underline for bash and minimatch 11.0.9 (POSIX, 2.14.1). Here the exclamation mark is a character of the class, and the pattern finds `_a.md`
 # and no other: the opposite. Only the option `posix`, which the manual has for names of classes as `[:alpha:]`, makes it a negation.
 # `?` is no character beyond U+FFFF.
-# Seen with Node 20.19 and bash 5.
+# Seen with Node 20.20 and bash 5.
 set -eu
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT

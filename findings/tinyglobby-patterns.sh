@@ -3,7 +3,7 @@
 # glob 14.0.6, is every file there; `page{01..03}.md` is none; and `(app)/*.md` is what lies in a folder named `app`, not in `(app)`. fast-glob 3.3.3
 # has no folder for the first and no file for the third. A search that changes from one to another
 # misses files without an error.
-# Seen with Node 20.19 and bash 5.
+# Seen with Node 20.20 and bash 5.
 set -eu
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
