@@ -192,6 +192,9 @@ describe('requests of a capsule in sealed that a person is asked about', () => {
     expect(last.before.at(-1)).toBe('POST /pulls of web');
     capsule.child.kill('SIGKILL');
     await capsule.ended;
+    // A replay asks nobody, and sends nothing.
+    const replayed = await svc(workspace, ['run', '--replay', line.session_id], { env });
+    expect([replayed.code, replayed.stderr]).toEqual([0, '']);
     expect(arrived).toEqual(last.before);
 
     const out = scripts.map((_, at) => readFileSync(join(workspace.folder, 'work', `${at}.out`), 'utf8'));
