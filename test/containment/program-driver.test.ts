@@ -1,3 +1,6 @@
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+
 import { describe, expect, it, onTestFinished, type TestContext } from 'vitest';
 
 import type { ContainmentClass } from '@svc/protocol/containment-class.ts';
@@ -20,11 +23,15 @@ async function open(context: TestContext, { name, setup, capabilities }: Wish): 
   const { workspace, env } = standInCapsule(
     name,
     `lifecycle: { task_acceptance: queue, after_task: sleep }
+artifacts: [{ name: look, version: 1.0.0, runtime: skill, source: ./look }]
 capabilities:
   containment: ${setup.class}
   ${capabilities}
 `,
   );
+  const skill = join(workspace.folder, 'look');
+  mkdirSync(skill);
+  writeFileSync(join(skill, 'SKILL.md'), '---\ndescription: Looks.\nallowed-tools: Bash(sh:*)\n---\nLook.\n');
   try {
     const capsule = await StreamedCapsule.start(workspace, { ...env, SVC_CONTAINMENT_CEILING: setup.class });
     onTestFinished(async () => await capsule.dispose());
@@ -49,17 +56,28 @@ async function reply(capsule: StreamedCapsule, ...steps: readonly StandInStep[])
 const completed = '{"state":"completed","message":"session ended"}';
 
 describe.each(setups)('a program with a dialect of its own, in $name', (setup) => {
-  it.for(['claude', 'codex'] as const)('has its tools without a grant of the network: %s', async (name, context) => {
-    const capsule = await open(context, { name, setup, capabilities: 'shell: { allow: [sh] }' });
-    const answer = await reply(capsule, { call: [['sh', { command: 'echo 42' }]] }, { sayAnswers: 1 });
-    expect(answer).toBe(
-      `${completed}\n<untrusted-content source=tool:sh>\ncommand: echo 42\nexit code: 0\nstdout:\n42\nstderr: (empty)\n</untrusted-content>`,
-    );
-    const started = await reply(capsule, { sayStart: 1 });
-    const place = setup.class === 'sealed' ? '127.0.0.1:3128' : String.raw`127.0.0.1:\d+`;
-    expect(started).toMatch(new RegExp(`http://${place}/mcp/[\\w-]{16}`));
-    expect(started).not.toMatch(/HTTPS?_PROXY/i);
-  });
+  it.for(['claude', 'codex'] as const)(
+    'has its tools without a grant of the network, and those of a list after a skill: %s',
+    async (name, context) => {
+      const capsule = await open(context, { name, setup, capabilities: 'shell: { allow: [sh, ls] }' });
+      const answer = await reply(capsule, { call: [['sh', { command: 'echo 42' }]] }, { sayAnswers: 1 });
+      expect(answer).toBe(
+        `${completed}\n<untrusted-content source=tool:sh>\ncommand: echo 42\nexit code: 0\nstdout:\n42\nstderr: (empty)\n</untrusted-content>`,
+      );
+      const started = await reply(capsule, { sayStart: 1 });
+      const place = setup.class === 'sealed' ? '127.0.0.1:3128' : String.raw`127.0.0.1:\d+`;
+      expect(started).toMatch(new RegExp(`http://${place}/mcp/[\\w-]{16}`));
+      expect(started).not.toMatch(/HTTPS?_PROXY/i);
+      const line = { call: [['sh', { command: 'ls .' }]] };
+      const called = [line, { call: [['look', {}]] }, line, { call: [['ls', { command: '.' }]] }];
+      const held = await reply(capsule, ...called, { sayAnswers: 1 });
+      const ended = [...held.matchAll(/exit code: (\d+)/g)].map(([, code]) => code);
+      expect(ended).toEqual(['0', setup.class === 'advisory' ? '0' : expect.stringMatching(/^12[67]$/)]);
+      expect(held).toContain('failed: not allowed while the skill look is in use: it allows sh');
+      // The next task begins with none.
+      expect(await reply(capsule, line, { sayAnswers: 1 })).toContain('exit code: 0');
+    },
+  );
 });
 
 describe.each(setups.filter(({ class: wanted }) => wanted === 'sealed'))('its tool server, in $name', (setup) => {
