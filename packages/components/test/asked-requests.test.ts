@@ -96,7 +96,14 @@ describe('a request of a component that a person is asked about', () => {
   it('asks nobody and fails if its body is not there whole, or has more than 1 MiB', async () => {
     const http = new OutboundHttp({ grants: grants() });
     const open = async (bytes: Uint8Array, finished: boolean): Promise<string> => {
-      const head = { method: 'post', scheme: 'http', authority, pathWithQuery: '/asked', headers: [], ...noTimeouts };
+      const head = {
+        method: 'post',
+        scheme: 'http',
+        authority,
+        pathWithQuery: '/asked',
+        headers: [['X-Amz-Target', Buffer.from('Store.Put')]] as const,
+        ...noTimeouts,
+      };
       const answer = await http.answer({ operation: 'open', head, body: { bytes, finished } }, judging(denial));
       const opened = answer as RemoteAnswers['open'];
       return opened.kind === 'refused' && opened.error.tag === 'internal-error' ? String(opened.error.val) : 'opened';
@@ -105,7 +112,7 @@ describe('a request of a component that a person is asked about', () => {
     expect(await open(Buffer.alloc(1024 * 1024 + 1), true)).toContain('its body has more than 1048576 bytes');
     expect([asked, arrived]).toEqual([[], []]);
     expect(await open(Buffer.from('a'), true)).toContain('a person denied this request');
-    expect(asked).toMatchObject([{ method: 'POST' }]);
+    expect(asked).toMatchObject([{ method: 'POST', headers: ['x-amz-target: Store.Put'] }]);
     http.close();
   });
 

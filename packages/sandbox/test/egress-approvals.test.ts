@@ -68,10 +68,13 @@ const last = () => fixture.decisions.at(-1);
 describe('a request of a program that a person is asked about', () => {
   it('goes out once it is allowed, with the very body whose hash was shown', async () => {
     await openProxy(judge);
-    const chunked = ['Transfer-Encoding: chunked', 'Expect: 100-continue'];
+    const unsent = ['Connection: x-unsent', 'X-Unsent: 1'];
+    const chunked = ['Transfer-Encoding: chunked', 'Expect: 100-continue', 'X-Amz-Target: Store.Put', ...unsent];
     expect((await send('/asked?x=1', '3\r\nhel\r\n2\r\nlo\r\n0\r\n\r\n', chunked)).body).toContain('reached');
     const body = { bytes: 5, sha256: sha256Hex('hello'), text: 'hello' };
-    expect(asked).toEqual([{ origin, method: 'POST', target: '/asked?x=1', body }]);
+    expect(asked).toEqual([
+      { origin, method: 'POST', target: '/asked?x=1', headers: ['x-amz-target: Store.Put'], body },
+    ]);
     expect(arrived).toEqual(['POST /asked?x=1 hello']);
     expect(last()).toMatchObject({ verdict: 'allowed', method: 'POST', path: '/asked', status: 200 });
   });

@@ -77,7 +77,7 @@ export function planRequest(head: RequestHead, body: RequestBodyStart, grants: H
   if (!grants.mayReach(url)) return { ...refused({ tag: 'HTTP-request-denied' }), url };
   const size = headerSectionBytes(head.headers);
   if (size > largestHeaderSection) return refused({ tag: 'HTTP-request-header-section-size', val: size });
-  const headers = head.headers.map(([name, value]) => [name, Buffer.from(value).toString('latin1')] as const);
+  const headers = headersOf(head);
   if (!headers.every(isSendable)) return refused({ tag: 'HTTP-protocol-error' });
   const framing = frame(method, headers, body);
   if (framing.kind === 'refused') return framing;
@@ -107,7 +107,7 @@ export function planRequest(head: RequestHead, body: RequestBodyStart, grants: H
 /** The plan once a person has allowed it, or a refusal that says why none has. `judge` is null where no call of a session makes the request. */
 export async function approvedPlan(
   plan: RequestPlan,
-  { bytes, finished }: RequestBodyStart,
+  { head, body: { bytes, finished } }: AskedParts,
   judge: RequestJudge | null,
 ): Promise<RequestDecision> {
   const { asks: rule, url } = plan;
@@ -121,9 +121,20 @@ export async function approvedPlan(
   if (!finished) return refusedBecause('needs a person to approve it, and does not give its body whole');
   if (bytes.length > maxHeldBytes)
     return refusedBecause(`needs a person to approve it, and its body has more than ${maxHeldBytes} bytes`);
-  const asked = { origin: url.origin, method: plan.method.toUpperCase(), target: targetOf(plan) };
+  const [method, target, headers] = [plan.method.toUpperCase(), targetOf(plan), headersOf(head)];
+  const asked = { origin: url.origin, method, target, headers };
   const verdict = await judge.judge(heldRequest(asked, bytes), neverAborted);
   return verdict.kind === 'proceed' ? { ...plan, asks: null } : refusedBecause(verdict.reason);
+}
+
+interface AskedParts {
+  readonly head: RequestHead;
+  readonly body: RequestBodyStart;
+}
+
+/** Before any key is put in. */
+function headersOf({ headers }: RequestHead): AskedRequest['headers'] {
+  return headers.map(([name, value]) => [name, Buffer.from(value).toString('latin1')] as const);
 }
 
 const neverAborted = new AbortController().signal;

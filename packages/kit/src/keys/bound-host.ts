@@ -49,6 +49,8 @@ export interface HeldRequest {
   readonly method: string;
   /** A path with its query. */
   readonly target: string;
+  /** `content-type: text/plain`, with one byte a character; without keys, and without headers that say nothing of what is asked. */
+  readonly headers: readonly string[];
   readonly body: {
     readonly bytes: number;
     /** In hexadecimal. */

@@ -25,13 +25,19 @@ export function foreignCredential({ target, headers }: ShownRequest, header: str
   for (const [written, value] of headers) {
     // Servers that hand headers on as variables take both for one.
     const name = written.toLowerCase().replaceAll('_', '-');
-    if (name === header || (credentialHeader.test(name) && !harmlessHeaders.has(name))) return `the header ${name}`;
+    if (name === header || isCredentialHeader(name)) return `the header ${name}`;
     if (accessKeyId.test(value)) return `an access key in the header ${name}`;
   }
   if (accessKeyId.test(decodedLoosely(target))) return 'an access key in its address';
   const [, query = ''] = /\?(.*)$/s.exec(target) ?? [];
   const name = query.split(/[&;]/).map(parameterName).find(isCredentialParameter);
   return name === undefined ? null : 'a parameter of its query that is named like one';
+}
+
+/** Whether a header has the name of a credential. */
+export function isCredentialHeader(written: string): boolean {
+  const name = written.toLowerCase().replaceAll('_', '-');
+  return credentialHeader.test(name) && !harmlessHeaders.has(name);
 }
 
 function parameterName(parameter: string): string {

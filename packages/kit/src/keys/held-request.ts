@@ -3,7 +3,8 @@
 import { isUtf8 } from 'node:buffer';
 
 import { sha256Hex } from '../sha256.ts';
-import type { HeldRequest } from './bound-host.ts';
+import type { AskedRequest, HeldRequest } from './bound-host.ts';
+import { isCredentialHeader } from './foreign-credential.ts';
 
 /** The most bytes of a body that is held until a person has answered. */
 export const maxHeldBytes: number = 1024 * 1024;
@@ -12,8 +13,38 @@ const maxShownBytes = 64 * 1024;
 // oxlint-disable-next-line no-control-regex
 const noText = /[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]/;
 
-export function heldRequest(asked: Pick<HeldRequest, 'origin' | 'method' | 'target'>, body: Uint8Array): HeldRequest {
-  return { ...asked, body: { bytes: body.length, sha256: sha256Hex(body), text: textOf(body) } };
+/** What differs each time a request is made again, and what says where it goes and how it is framed. */
+const leftOut: ReadonlySet<string> = new Set([
+  'host',
+  'connection',
+  'content-length',
+  'transfer-encoding',
+  'expect',
+  'user-agent',
+  'accept-encoding',
+  'date',
+  'x-amz-date',
+  'amz-sdk-invocation-id',
+  'amz-sdk-request',
+  'traceparent',
+  'tracestate',
+]);
+
+/** `asked` has the headers that go out, before a key is put in. */
+export function heldRequest(
+  { origin, method, target, headers }: AskedRequest & Pick<HeldRequest, 'origin'>,
+  body: Uint8Array,
+): HeldRequest {
+  const shown = headers.map(([name, value]) => [name.toLowerCase(), value] as const);
+  return {
+    origin,
+    method,
+    target,
+    headers: shown.flatMap(([name, value]) =>
+      leftOut.has(name) || isCredentialHeader(name) ? [] : [`${name}: ${value}`],
+    ),
+    body: { bytes: body.length, sha256: sha256Hex(body), text: textOf(body) },
+  };
 }
 
 function textOf(body: Uint8Array): string | null {

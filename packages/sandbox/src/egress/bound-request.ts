@@ -153,14 +153,17 @@ async function beginServing(
 
 /** Why a request may not go out that a person has to approve; null once one has. */
 async function unapproved(
-  { host: { origin }, head: { method, target }, rules: { requests, limits }, gone }: BoundServing,
+  { host: { origin }, head, rules: { requests, limits }, gone }: BoundServing,
   { rule, body }: { readonly rule: string; readonly body: Buffer },
 ): Promise<string | null> {
+  const { method, target } = head;
   const what = `A request ${method} to ${origin}`;
   if (requests === undefined)
     return `${what} is refused: a person has to approve it (${rule}), and no call of a task makes it.`;
   const held = AbortSignal.any([gone, AbortSignal.timeout(limits.askMs)]);
-  const verdict = await requests.judge(heldRequest({ origin, method, target }, body), held);
+  // A header that `Connection` names is not sent, so a person is not shown it.
+  const headers = upstreamHeaders(head, new URL(origin).host);
+  const verdict = await requests.judge(heldRequest({ origin, method, target, headers }, body), held);
   return verdict.kind === 'proceed' ? null : `${what} ${verdict.reason} (${rule}).`;
 }
 

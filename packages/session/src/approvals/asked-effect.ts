@@ -63,13 +63,14 @@ export function askedChange(
  */
 export function askedRequest(
   { toolName, arguments: args, digits }: Pick<CheckedCall, 'toolName' | 'arguments' | 'digits'>,
-  { request: { origin, method, target: path, body }, argv }: RequestOfCall,
+  { request: { origin, method, target: path, headers, body }, argv }: RequestOfCall,
   redact: (text: string) => string,
 ): AskedEffect {
   const by = argv === null ? { arguments: digits === undefined ? args : withDigits(sorted(args), digits) } : { argv };
   const { text, ...size } = body;
   const inShort = { kind: 'request', method, origin, path, body: size, tool: toolName };
-  const whole = { ...inShort, body: text === null ? size : body, called_by: by };
+  const told = headers.length === 0 ? {} : { headers };
+  const whole = { ...inShort, ...told, body: text === null ? size : body, called_by: by };
   const words = [method, `${origin}${path}`, text ?? `${size.bytes} bytes`, argv ?? [toolName, args]];
   const asked = effectOf(whole, { inShort, words, redact });
   return { ...asked, isWhole: asked.isWhole && (text !== null || size.bytes === 0) };
@@ -150,12 +151,13 @@ export function effectRows(effect: JsonObject): readonly string[] {
 
 /** What is sent where, then the body by itself, and who asks. */
 function requestRows(effect: JsonObject): readonly string[] {
-  const { method, origin, path, tool, body, called_by: by, beginning, bytes } = effect;
+  const { method, origin, path, headers, tool, body, called_by: by, beginning, bytes } = effect;
   const { text, ...size } = asJsonObject(body) ?? {};
   const { argv, arguments: args } = asJsonObject(by) ?? {};
   const plain = (value: unknown): string => inertJson(String(value)).slice(1, -1);
   const rows = [
     `${plain(method)} ${plain(origin)}${plain(path)}`,
+    ...(headers === undefined ? [] : [`headers: ${inertJson(headers)}`]),
     `body: ${plain(size['bytes'])} bytes, sha256 ${plain(size['sha256'])}`,
     ...(text === undefined ? [] : [`  ${inertJson(text)}`]),
     ...(beginning === undefined ? [] : [`beginning of ${plain(bytes)} bytes: ${inertJson(beginning)}`]),

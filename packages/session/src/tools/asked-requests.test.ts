@@ -1,3 +1,5 @@
+import { getEventListeners } from 'node:events';
+
 import { heldRequest } from '@svc/kit/keys/held-request.ts';
 import { describe, expect, it } from 'vitest';
 
@@ -6,7 +8,7 @@ import { QuestionTurns } from './question-turns.ts';
 import type { CallVerdict } from './tool.ts';
 
 const origin = 'https://api.test';
-const request = (target: string) => heldRequest({ origin, method: 'POST', target }, Buffer.from('x'));
+const request = (target: string) => heldRequest({ origin, method: 'POST', target, headers: [] }, Buffer.from('x'));
 const held = (): AbortSignal => new AbortController().signal;
 const deny: CallVerdict = { kind: 'deny', reason: 'a person denied this request', by: 'approvals' };
 const denied = { kind: 'refused', reason: 'was not sent: a person denied this request' };
@@ -76,6 +78,17 @@ describe('requests that a person is asked about', () => {
     expect(person.missed).toEqual(['/a']);
   });
 
+  it('leave no listener on a signal that outlives them', async () => {
+    const signal = held();
+    const person = new Person();
+    const answer = person.requests.judge(request('/a'), signal);
+    await settled();
+    expect(getEventListeners(signal, 'abort')).toHaveLength(1);
+    await person.answers();
+    await answer;
+    expect(getEventListeners(signal, 'abort')).toEqual([]);
+  });
+
   it('make no question where nobody waits any more when their turn comes, or where the call is over', async () => {
     const person = new Person();
     const gone = new AbortController();
@@ -104,8 +117,23 @@ describe('requests that a person is asked about', () => {
 });
 
 describe('a request that is held', () => {
+  it('has its headers with it, without keys and what differs each time', () => {
+    const headers = [
+      ['Content-Type', 'text/plain'],
+      ['X-Api-Key', 'of-the-program'],
+      ['authorization', 'Bearer placeholder'],
+      ['Private_Token', 'placeholder'],
+      ['Cookie', 'a=b'],
+      ['X-Amz-Date', '20261130T120000Z'],
+      ['User-Agent', 'curl'],
+      ['If-Match', '"1"'],
+    ] as const;
+    const { headers: shown } = heldRequest({ origin, method: 'POST', target: '/', headers }, Buffer.alloc(0));
+    expect(shown).toEqual(['content-type: text/plain', 'if-match: "1"']);
+  });
+
   it('has its text with it, or its size and hash alone where that is no text or too long', () => {
-    const shown = (body: Buffer) => heldRequest({ origin, method: 'POST', target: '/' }, body).body;
+    const shown = (body: Buffer) => heldRequest({ origin, method: 'POST', target: '/', headers: [] }, body).body;
     const sha256 = '2cf24dba5fb0a30e26e83b2ac5b9e29e1b161e5c1fa7425e73043362938b9824';
     expect(shown(Buffer.from('hello'))).toEqual({ bytes: 5, sha256, text: 'hello' });
     for (const body of [

@@ -26,7 +26,12 @@ export class AskedRequests implements RequestJudge {
 
   async judge(request: HeldRequest, held: AbortSignal): Promise<RequestVerdict> {
     const answer = this.#turns.next(async () => await this.#judge(request, held));
-    return await Promise.race([answer, this.#late(held)]);
+    const answered = new AbortController();
+    try {
+      return await Promise.race([answer, this.#late(held, answered.signal)]);
+    } finally {
+      answered.abort();
+    }
   }
 
   async #judge(request: HeldRequest, held: AbortSignal): Promise<RequestVerdict> {
@@ -44,11 +49,12 @@ export class AskedRequests implements RequestJudge {
     return verdict;
   }
 
-  #late(held: AbortSignal): Promise<RequestVerdict> {
+  /** `held` may be of many requests: nothing listens to it once `answered` is aborted. */
+  #late(held: AbortSignal, answered: AbortSignal): Promise<RequestVerdict> {
     return new Promise((resolve) => {
       const late = (): void => resolve(this.#notYet());
       if (held.aborted) late();
-      else held.addEventListener('abort', late, { once: true });
+      else held.addEventListener('abort', late, { once: true, signal: answered });
     });
   }
 

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 
+import type { HeaderLine } from '@svc/kit/keys/bound-host.ts';
 import { heldRequest } from '@svc/kit/keys/held-request.ts';
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import type { ApprovalRecord } from '@svc/record/sessions/approval-log.ts';
@@ -19,6 +20,7 @@ interface Sent {
   /** Nobody waits for an answer once the question was put. */
   readonly leaves?: true;
   readonly method?: string;
+  readonly headers?: readonly HeaderLine[];
 }
 
 /** A session whose model makes one call for each of these, in each of which a tool is about to send these requests. */
@@ -33,9 +35,10 @@ function sending(
   const left = [...requests];
   const caller = fakeTool('caller', async (_args, context) => {
     const { turns, asking } = askingLaunch(context, { asksRequests: true });
-    for (const { target, body = '', leaves, method = 'POST' } of left.shift() ?? []) {
+    for (const { target, body = '', leaves, method = 'POST', headers = [] } of left.shift() ?? []) {
       const gone = new AbortController();
-      const judged = asking.requests?.judge(heldRequest({ origin, method, target }, Buffer.from(body)), gone.signal);
+      const held = heldRequest({ origin, method, target, headers }, Buffer.from(body));
+      const judged = asking.requests?.judge(held, gone.signal);
       if (leaves === true) {
         await fixture.frame(() => (approvals?.list().length ?? 0) > 0);
         gone.abort();
@@ -167,6 +170,17 @@ describe('a request that a person is asked about', () => {
     expect((await running).status).toBe('ok');
     expect(sent).toEqual(['/a 1']);
     expect(log.map(({ k }) => k)).toEqual(['asked', 'settled', 'started', 'started', 'asked', 'settled']);
+  });
+
+  it('needs another answer with another header that tells the service what to do', async () => {
+    const told = (what: string): Sent => ({ target: '/', body: '{}', headers: [['X-Amz-Target', `Store.${what}`]] });
+    const { running, sent, open, answer } = sending([[told('Describe')], [told('Describe')], [told('Delete')]]);
+    expect(await open()).toMatchObject({ effect: { headers: ['x-amz-target: Store.Describe'] } });
+    await answer('allow', 'session');
+    expect(await open(2)).toMatchObject({ effect: { headers: ['x-amz-target: Store.Delete'] } });
+    await answer('deny', 'once', 2);
+    await running;
+    expect(sent).toEqual(['/ {}', '/ {}']);
   });
 
   it('can be allowed once alone where its body cannot be read', async () => {
