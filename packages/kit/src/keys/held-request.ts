@@ -6,7 +6,7 @@ import { sha256Hex } from '../sha256.ts';
 import type { AskedRequest, HeldRequest } from './bound-host.ts';
 import { isCredentialHeader } from './foreign-credential.ts';
 
-/** The most bytes of a body that is held until a person has answered. */
+/** The most bytes of a body that is held, until a person has answered or its hash is signed. */
 export const maxHeldBytes: number = 1024 * 1024;
 /** A longer body is known by its size and hash alone: a cut could show the beginning of a secret that is not found any more. */
 const maxShownBytes = 64 * 1024;

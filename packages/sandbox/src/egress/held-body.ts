@@ -3,6 +3,7 @@
 import type { Socket } from 'node:net';
 
 import { GatheredBytes } from '@svc/kit/gathered-bytes.ts';
+import { maxHeldBytes } from '@svc/kit/keys/held-request.ts';
 import type { BoundNetwork } from './bound-network.ts';
 import type { EgressLimits } from './egress-rules.ts';
 import { MalformedBody, readBody } from './forward-request.ts';
@@ -22,7 +23,6 @@ type Held =
   /** `why` is a clause about the request. */
   | { readonly kind: 'refused'; readonly status: ProxyRefusal['status']; readonly why: string };
 
-const maxBytes = 1024 * 1024;
 /** The bytes of all requests of a network together: a program may make hundreds at once. */
 const maxAllBytes = 32 * 1024 * 1024;
 const allBytes = new WeakMap<BoundNetwork, number>();
@@ -39,16 +39,16 @@ export class HeldBody {
   /** Reads the body, and gives it back to the reader without its chunks. `why` it has to be there, as a clause, is for one that is too long. */
   async read(why: string): Promise<Held> {
     const { head, reader, client, limits } = this.#holding;
-    const tooLong = `its body has more than ${maxBytes} bytes, and ${why}`;
+    const tooLong = `its body has more than ${maxHeldBytes} bytes, and ${why}`;
     const refused = (status: ProxyRefusal['status'], why: string): Held => ({ kind: 'refused', status, why });
-    if (head.framing.kind === 'length' && head.framing.bytes > maxBytes) return refused(413, tooLong);
+    if (head.framing.kind === 'length' && head.framing.bytes > maxHeldBytes) return refused(413, tooLong);
     if (headerValues(head.headers, 'expect').length > 0) client.write('HTTP/1.1 100 Continue\r\n\r\n');
     const gathered = new GatheredBytes();
     const late = setTimeout(() => client.destroy(), limits.idleMs);
     try {
       for await (const piece of readBody(reader, head.framing)) {
         gathered.append(piece);
-        if (gathered.length > maxBytes) return refused(413, tooLong);
+        if (gathered.length > maxHeldBytes) return refused(413, tooLong);
         if (!this.#take(piece.length)) return refused(503, 'too many others are held until their bodies are there');
       }
     } catch (error) {
