@@ -1,7 +1,7 @@
 /** Commands, and writing in the folder, that a person at the terminal grants to a task while it runs. */
 
 import { execFileSync } from 'node:child_process';
-import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 
 import { afterEach, describe, expect, it, type TestContext } from 'vitest';
@@ -321,13 +321,15 @@ describe.skipIf(!hasPseudoTerminals())(
         context,
         setup,
         'echo x > x',
-        `echo x > x; cat .env; echo evil > .git/hooks/pre-commit; echo NEW > .env.new; ${git}; ${obeys}`,
-        'cat .env.new; cat x; echo y > y',
+        `echo x > x; cat .env; echo evil > .git/hooks/pre-commit; echo NEW > .env.new; ${git}; ${obeys}; rm .env.prod; mv conf moved`,
+        'cat .env.new conf/prod; cat x; echo y > y',
       );
+      minute.write({ 'conf/prod': 'SECRET' });
+      symlinkSync('conf/prod', join(minute.folder, '.env.prod'));
       execFileSync('git', ['init', '-q', minute.folder]);
       rmSync(join(minute.folder, '.git', 'info'), { recursive: true, force: true });
       writeFileSync(join(minute.folder, '.env'), 'SECRET');
-      const terminal = start(minute, ['--allow', 'mkdir', 'write it down']);
+      const terminal = start(minute, ['--allow', 'mkdir,mv,rm', 'write it down']);
       await answersWriting(terminal, 'y\r');
       const isAsked = (): boolean => approvals(minute).filter(({ k }) => k === 'asked').length === 2;
       await expect.poll(isAsked, { timeout: 60_000 }).toBe(true);
@@ -337,7 +339,8 @@ describe.skipIf(!hasPseudoTerminals())(
       expect(written).toContain('cat: .env: Permission denied');
       expect(written).toContain('cannot create .git/hooks/pre-commit: Read-only file system');
       expect(written).not.toContain('cannot create x');
-      expect(read).toContain('cat: .env.new: Permission denied');
+      expect(written).toContain("mv: cannot move 'conf' to 'moved'");
+      expect(read).toContain('cat: .env.new: Permission denied\ncat: conf/prod: Permission denied');
       expect(read).toContain('stdout:\nx\n');
       expect(read).toMatch(/cannot create y: Read-only file system[^]*\[writing in the folder stays refused/);
       expect(existsSync(join(minute.folder, '.git', 'hooks', 'pre-commit'))).toBe(false);

@@ -10,7 +10,7 @@ import { readFileUpTo } from '@svc/kit/files/read-up-to.ts';
 import { isBeneath } from '@svc/kit/files/resolve-beneath.ts';
 import { unlessErrno } from '@svc/kit/files/unless-refused.ts';
 import { namedByConfig, type NamedByGit } from './git-config.ts';
-import { waysBetween } from './own-places.ts';
+import { keptWays } from './own-places.ts';
 import type { KeptPlace } from './launch/process-grants.ts';
 
 /** What git runs or obeys in the directory of a repository: files, with what makes an absent one say nothing, and directories. */
@@ -40,6 +40,15 @@ export function isObeyedByGit(name: string): boolean {
 /** Whether git would take a folder for the directory of a repository. */
 export function hasRepositoryNames(has: (name: string) => boolean): boolean {
   return ['HEAD', 'objects', 'refs'].every(has);
+}
+
+/** Whether git takes a folder below with such names in it for the directory of a repository, wherever its files are. What is in a `.git` is kept with that. */
+export function isRepository(path: string, entries: readonly { readonly name: string }[]): boolean {
+  return (
+    hasRepositoryNames((name) => entries.some((entry) => entry.name === name)) &&
+    path !== '' &&
+    !/(?:^|\/)\.git(?:\/|$)/i.test(path)
+  );
 }
 
 interface GitSurroundings {
@@ -208,8 +217,7 @@ class GitKeeper {
 
   /** The directories on the way, which would otherwise be renamed with what is in them. */
   #waysTo(place: string): readonly KeptPlace[] {
-    const ways = waysBetween(this.#path, join(this.#path, place));
-    return ways.map((way) => ({ path: relative(this.#path, way), writable: true }));
+    return keptWays(this.#path, join(this.#path, place));
   }
 
   #ifThere(place: string): readonly KeptPlace[] {

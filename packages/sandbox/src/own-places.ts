@@ -49,10 +49,7 @@ export function writeInside(
  * once more: one that was moved aside could be made anew with something else in it.
  */
 export function keptOwn(folder: string, own: readonly OwnPlace[]): readonly KeptPlace[] {
-  return own.flatMap(({ path }) => [
-    ...waysBetween(folder, path).map((way): KeptPlace => ({ path: relative(folder, way), writable: true })),
-    { path: relative(folder, path), writable: false },
-  ]);
+  return own.flatMap(({ path }) => [...keptWays(folder, path), { path: relative(folder, path), writable: false }]);
 }
 
 /** The directories between a folder and what lies in it, the highest first, without either. */
@@ -60,6 +57,11 @@ export function waysBetween(folder: string, path: string): readonly string[] {
   const ways: string[] = [];
   for (let way = dirname(path); way !== folder && isBeneath(folder, way); way = dirname(way)) ways.unshift(way);
   return ways;
+}
+
+/** The same as mounts keep them: nothing on the way can be moved, and all else there stays as it was. */
+export function keptWays(folder: string, path: string): readonly KeptPlace[] {
+  return waysBetween(folder, path).map((way) => ({ path: relative(folder, way), writable: true }));
 }
 
 /** Kept places in the order in which they are mounted, each once and as its strictest, without what lies in one that is read only. */

@@ -46,6 +46,7 @@ function open(
     readonly splits?: boolean;
     readonly own?: readonly string[];
     readonly isWorkdir?: boolean;
+    readonly masks?: readonly string[];
   } = {},
 ): ProjectFolder {
   const own = (over.own ?? []).map((path) => ({ path, what: null }));
@@ -117,6 +118,26 @@ describe('the masked places of a project folder', () => {
     symlinkSync('.env.loop', join(shop, '.env.loop'));
     symlinkSync('.', join(shop, '.env.self'));
     expect(masked(open())).toEqual(['conf/all/', 'secrets/prod']);
+  });
+
+  it('stay masked once no link leads to them any more, and stay where they are', () => {
+    write('conf/deep/prod', 'conf/.env.a', 'other/.env.b', 'given/keys');
+    symlinkSync('conf/deep/prod', join(shop, '.env'));
+    symlinkSync('other/.env.b', join(shop, '.env.c'));
+    const folder = open({ writable: true, masks: ['given/keys'] });
+    const all = ['conf/.env.a', 'conf/deep/prod', 'given/keys', 'other/.env.b'];
+    const ways = ['conf', 'conf/deep', 'given'];
+    expect(masked(folder)).toEqual(all);
+    expect(folder.kept).toEqual(ways.map((path) => ({ path, writable: true })));
+    rmSync(join(shop, '.env'));
+    folder.look();
+    expect(masked(folder)).toEqual(all);
+    expect(folder.kept).toHaveLength(ways.length);
+    rmSync(join(shop, 'conf/deep'), { recursive: true });
+    folder.look();
+    expect(masked(folder)).toEqual(all.filter((path) => path !== 'conf/deep/prod'));
+    expect(folder.kept).toEqual([{ path: 'given', writable: true }]);
+    expect(open().kept).toEqual([]);
   });
 
   it('never lie inside another', () => {

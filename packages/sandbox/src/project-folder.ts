@@ -1,6 +1,7 @@
 /** Finds the files of a project folder that no agent is shown. */
 
 import { lstatSync, realpathSync, type BigIntStats } from 'node:fs';
+import { join } from 'node:path';
 
 import type { Clock } from '@svc/kit/clock.ts';
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
@@ -8,13 +9,13 @@ import { isErrno } from '@svc/kit/diagnostics/system-reason.ts';
 import { ioFault } from '@svc/kit/files/io-fault.ts';
 import { unlessRefused } from '@svc/kit/files/unless-refused.ts';
 import { isBeneath } from '@svc/kit/files/resolve-beneath.ts';
-import { isMaskedName, shownOfState, stateName } from '@svc/kit/files/masked-names.ts';
+import { isMaskedInWorkdir, isMaskedName, shownOfState, stateName } from '@svc/kit/files/masked-names.ts';
 import { below, byDirectory, decoded, entriesIn } from './byte-names.ts';
 import { FolderAtStart, maxEntries as maxRemembered, type FolderChanges } from './folder-changes.ts';
 import { repositoryData, type GitElsewhere } from './git-elsewhere.ts';
-import { hasRepositoryNames, keptGit } from './kept-git.ts';
+import { isRepository, keptGit } from './kept-git.ts';
 import { MadeRepositories, type PutAside } from './made-repositories.ts';
-import { elsewhere, mergedPlaces, openProgram, type OwnPlace, ownPartsOf, whyClass } from './own-places.ts';
+import { elsewhere, keptWays, mergedPlaces, openProgram, type OwnPlace, ownPartsOf, whyClass } from './own-places.ts';
 import type { KeptPlace, MaskedPlace, ProjectFolder, RepositoryData } from './launch/process-grants.ts';
 
 interface ProjectRequest {
@@ -104,6 +105,8 @@ class WatchedFolder implements OpenedFolder {
   readonly #elsewhere: GitElsewhere | null;
   /** Names that are masked beside the usual ones, by their directory. */
   readonly #masks: ReadonlyMap<string, ReadonlySet<string>>;
+  /** Masked places whose names do not say so: they stay where they are, and masked when no link leads to them any more. */
+  readonly #named: Set<string>;
 
   constructor({
     path,
@@ -119,6 +122,7 @@ class WatchedFolder implements OpenedFolder {
     masks = [],
   }: ProjectRequest) {
     this.#masks = byDirectory(masks);
+    this.#named = new Set(masks.map((mask) => Buffer.from(mask).toString('latin1')));
     this.#elsewhere = git ?? null;
     this.#isReport = isReport ?? false;
     this.path = path;
@@ -145,7 +149,9 @@ class WatchedFolder implements OpenedFolder {
     const masked = this.#maskedIn(known);
     if (masked.length > maxMasked) throw unmaskable(`${this.path} holds more than ${maxMasked} masked files`);
     this.masked = masked.map(({ path, isDirectory }) => ({ path: this.#text(path), isDirectory }));
-    const kept = mergedPlaces([...this.#keptGit(known), ...this.own]);
+    const named = this.writable && !this.#splits ? masked.filter(({ path }) => this.#named.has(path)) : [];
+    const ways = named.flatMap(({ path }) => keptWays(this.path, join(this.path, this.#text(path))));
+    const kept = mergedPlaces([...this.#keptGit(known), ...this.own, ...ways]);
     this.kept = this.isWorkdir && this.writable && !this.#splits ? [...keptState(known), ...kept] : kept;
     this.git = this.#elsewhere === null ? null : this.#repositoryData(this.#elsewhere);
     if (this.keepsGit && !this.#isReport) this.#made ??= this.#madeSince(known);
@@ -294,16 +300,24 @@ class WatchedFolder implements OpenedFolder {
     const places = new Map<string, boolean>();
     for (const { masked } of known.values()) {
       for (const { path, kind } of masked) {
-        const place = kind === 'link' ? this.#target(path) : { path, isDirectory: kind === 'directory' };
-        if (place !== null) places.set(place.path, place.isDirectory);
+        if (kind !== 'link') places.set(path, kind === 'directory');
+        else this.#addTarget(path, places);
       }
     }
+    for (const path of this.#named) this.#addTarget(path, places);
     const outermost: MaskedPlace[] = [];
     for (const path of [...places.keys()].sort()) {
       if (outermost.some((place) => path.startsWith(`${place.path}/`))) continue;
       outermost.push({ path, isDirectory: places.get(path) ?? false });
     }
     return outermost;
+  }
+
+  #addTarget(path: string, places: Map<string, boolean>): void {
+    const place = this.#target(path);
+    if (place === null) return;
+    places.set(place.path, place.isDirectory);
+    if (!isMaskedInWorkdir(place.path)) this.#named.add(place.path);
   }
 
   #target(path: string): MaskedPlace | null {
@@ -351,15 +365,6 @@ class WatchedFolder implements OpenedFolder {
     if (text === null) throw unmaskable(`${this.path} holds a masked file whose path is no UTF-8 text`);
     return text;
   }
-}
-
-/** Whether git takes a folder below with such names in it for the directory of a repository, wherever its files are. What is in a `.git` is kept with that. */
-function isRepository(path: string, entries: readonly { readonly name: string }[]): boolean {
-  return (
-    hasRepositoryNames((name) => entries.some((entry) => entry.name === name)) &&
-    path !== '' &&
-    !/(?:^|\/)\.git(?:\/|$)/i.test(path)
-  );
 }
 
 /** Nothing can be made in `.svc` of a workdir, and what programs are shown of it can be changed. Its home is mounted with each launch. */
