@@ -10,6 +10,7 @@ import { describe, expect, it, onTestFinished, type TestContext } from 'vitest';
 import { useCapsules } from '../support/capsule-folders.ts';
 import { ownGoProgram } from '../support/go-program.ts';
 import { playSession } from '../support/mcp-capsule.ts';
+import { ProtectedServer } from '../support/protected-server.ts';
 import { installedPython } from '../support/python-program.ts';
 import { calls, says, script } from '../support/scripted-turns.ts';
 import { svc, SvcProcess } from '../support/svc-process.ts';
@@ -141,4 +142,27 @@ describe.each<Library>([
       expect(await counts()).toBe('3 1');
     },
   );
+});
+
+describe('a login that 50 calls in 10 processes want at once', () => {
+  it('gets one new token', { timeout: 300_000 }, async () => {
+    const known = await ProtectedServer.start();
+    onTestFinished(() => known.close());
+    const echo = (at: number): [string, string, object] => [`call_${at}`, 'server__echo', { text: `${at}` }];
+    const workspace = capsule({ manifest: '', script: script(calls([0, 1, 2, 3, 4].map(echo)), says('Done.')) });
+    const login = new SvcProcess(workspace, ['login', known.remote.url]);
+    await known.sayYes(login);
+    expect(await login.ended).toMatchObject({ code: 0 });
+    expect(await svc(workspace, ['add', `mcp+${known.remote.url}`])).toMatchObject({ code: 0 });
+    known.issuer.expire();
+    let answers = 0;
+    known.remote.ways.answer = (text) => {
+      answers += 1;
+      return text;
+    };
+    const runs = Array.from({ length: 10 }, async () => await svc(workspace, ['run', '--task', 'Go.']));
+    expect((await Promise.all(runs)).map(({ code }) => code)).toEqual(Array.from({ length: 10 }, () => 0));
+    expect(answers).toBe(50);
+    expect({ refreshes: known.issuer.refreshes, reused: known.issuer.reused }).toEqual({ refreshes: 1, reused: 0 });
+  });
 });
