@@ -25,6 +25,13 @@ const starters: ReadonlySet<string> = new Set(
   ),
 );
 
+/** Methods of HTTP without a hyphen (https://www.iana.org/assignments/http-methods), and four that caches and UPnP use. */
+const methods = wordsOf(
+  'GET HEAD POST PUT DELETE CONNECT OPTIONS TRACE PATCH QUERY ACL BIND CHECKIN CHECKOUT COPY LABEL LINK LOCK MERGE MKACTIVITY MKCALENDAR ' +
+    'MKCOL MKREDIRECTREF MKWORKSPACE MOVE ORDERPATCH PRI PROPFIND PROPPATCH REBIND REPORT SEARCH UNBIND UNCHECKOUT UNLINK UNLOCK UPDATE ' +
+    'UPDATEREDIRECTREF NOTIFY PURGE SUBSCRIBE UNSUBSCRIBE',
+);
+
 function wordsOf(text: string): readonly string[] {
   return text.split(' ');
 }
@@ -119,7 +126,13 @@ function checkRequest(draft: Draft, path: KeyPath, findings: Findings): void {
     findings.add('E-APR-001', `${renderKeyPath(path)} ${reading.reason}`, { path });
     return;
   }
-  const { origin } = reading.rule;
+  const { origin, method } = reading.rule;
+  if (method !== '*' && !methods.includes(method)) {
+    const hint = didYouMean(method, methods) ?? '* is any method';
+    const message = `${renderKeyPath(path)} names the method ${method}, which HTTP does not have`;
+    findings.add('E-APR-001', message, { path, hint });
+    return;
+  }
   if (boundOrigins(draft).includes(origin)) return;
   const message = `${renderKeyPath(path)} names ${origin}, which capabilities.network.allow does not hold to rules or a credential`;
   findings.add('E-APR-001', message, {

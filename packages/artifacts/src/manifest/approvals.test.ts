@@ -176,6 +176,11 @@ describe('approvals of a manifest', () => {
     ['POST https://api.test/**/x', 'has a ** that is not last'],
     ['POST https://api.test/a*', 'has a * that is not a whole segment'],
     ['POST https://api.test/a/../b', 'has a path that has a segment of dots'],
+    ['PSOT https://api.test/x', 'names the method PSOT, which HTTP does not have'],
+    [
+      'POST api.test/y',
+      'is not a method, a host with its scheme, and a path, such as POST https://api.github.com/repos/**',
+    ],
     ['POST https://[::1/x', 'is not a method, a host with its scheme, and a path'],
   ])('refuse a rule about the request %s', (request, problem) => {
     const found = problems(rule(`ask: { request: "${request}" }`), held);

@@ -53,7 +53,7 @@ describe('notify', () => {
     ['{ command: [notify-send, svc] }', 'E-MAN-006'],
     ...['', '/', '/a/b', '/a,b', '/%61', `/${'a'.repeat(65)}`].map((path) => [
       `{ ntfy: "https://ntfy.sh${path}" }`,
-      'must end in a topic of 1 to 64 letters, digits, hyphens and underscores',
+      'must have a topic alone as its path: 1 to 64 letters, digits, hyphens and underscores',
     ]),
   ])('%s is refused: %s', (written, problem) => {
     expect(problems(written).join('\n')).toContain(problem);

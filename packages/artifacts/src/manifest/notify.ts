@@ -20,7 +20,7 @@ function topicFault(text: string): string | undefined {
   const fault = endpointFault(text);
   if (fault !== undefined) return fault;
   const isTopic = /^\/[-_A-Za-z0-9]{1,64}$/.test(new URL(text).pathname);
-  return isTopic ? undefined : 'must end in a topic of 1 to 64 letters, digits, hyphens and underscores';
+  return isTopic ? undefined : 'must have a topic alone as its path: 1 to 64 letters, digits, hyphens and underscores';
 }
 
 function address(faultOf: (text: string) => string | undefined) {

@@ -22,7 +22,8 @@ const ruleShape = /^(\*|[A-Z]{1,32}) (\/\S*)$/;
 /** Reads `GET /repos/acme/**`. */
 export function parseRule(text: string): RuleReading<RequestRule> {
   const [, method, path] = ruleShape.exec(text) ?? [];
-  if (method === undefined || path === undefined) return malformed('is not a method and a path: GET /repos/acme/**');
+  if (method === undefined || path === undefined)
+    return malformed('is not a method and a path, such as GET /repos/acme/**');
   if (path.includes('?')) return malformed('has a query, which is not compared');
   const segments = path.split('/').slice(1);
   if (segments.some((segment) => segment.includes('*') && segment !== '*' && segment !== '**'))
@@ -38,7 +39,9 @@ const hostRuleShape = /^(\S+) (https?:\/\/[^\s/?#@\\]+)(\/\S*)$/;
 export function parseHostRule(text: string): RuleReading<HostRule> {
   const [, method, host = '', path] = hostRuleShape.exec(text) ?? [];
   if (path === undefined || !URL.canParse(host))
-    return malformed('is not a method, a host with its scheme, and a path: POST https://api.github.com/repos/**');
+    return malformed(
+      'is not a method, a host with its scheme, and a path, such as POST https://api.github.com/repos/**',
+    );
   const reading = parseRule(`${method} ${path}`);
   return reading.kind === 'malformed'
     ? reading
