@@ -105,7 +105,13 @@ async function planOf(
   const plan: PlannedChange[] = [];
   const taken = new Set(opened.listed.map(({ name }) => name));
   const take = (name: string, what: string): void => {
-    if (taken.has(name)) throw meets(name, what);
+    if (taken.has(name)) {
+      throw new Diagnostic('E-ART-008', `${what} would be listed as ${name}, a name that is there already`, {
+        hint: opened.listed.some((entry) => entry.name === name)
+          ? `nothing was written: svc remove ${name} first, or svc add each of the other parts by itself`
+          : 'nothing was written: give one of them another name',
+      });
+    }
     taken.add(name);
   };
   const collect = async (change: () => Promise<PlannedChange>): Promise<void> => {
@@ -134,12 +140,6 @@ async function planOf(
   }
   refuse(faults);
   return plan;
-}
-
-function meets(name: string, what: string): Diagnostic {
-  return new Diagnostic('E-ART-008', `${what} would be listed as ${name}, a name that is there already`, {
-    hint: 'nothing was written: list the parts one by one, each under a name of its own',
-  });
 }
 
 function readPlugin(folder: string, file: string): Plugin {
@@ -181,8 +181,14 @@ function serverOf(key: string, value: unknown): FoundServer | string {
   const { type, url, headers, command, args, ...others } = asJsonObject(value) ?? {};
   const who = `the server ${quoted(key)}`;
   if (typeof command === 'string' && (type === undefined || type === 'stdio')) {
-    const words = [command, ...(asStrings(args ?? []) ?? [])].map(shellWord).join(' ');
-    return `${who}, a program: svc add ${shellWord(shortened(`mcp:${words}`, longest))} makes an artifact of it`;
+    const words = [command, ...(asStrings(args ?? []) ?? [])];
+    const wanted = words.join(' ').match(/\$\{[^}]*\}/g) ?? [];
+    if (wanted.length > 0)
+      return `${who}, a program that wants ${firstNames([...new Set(wanted)].map(quoted), mostNamed)}, which svc does not set`;
+    const from = shellWord(shortened(`mcp:${words.map(shellWord).join(' ')}`, longest));
+    const lost = Object.keys(others).map(quoted);
+    const without = lost.length === 0 ? '' : `, without its ${firstNames(lost, mostNamed)}`;
+    return `${who}, a program: svc add ${from} makes an artifact of it${without}`;
   }
   if (type !== 'http' && type !== 'streamable-http')
     return `${who}, whose type ${quoted(stringOr(type, 'unknown'))} svc does not speak`;

@@ -8,7 +8,7 @@ import { locate } from '@svc/artifacts/store/locate.ts';
 import { inspectStored } from '@svc/artifacts/store/open-stored.ts';
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import { proxyFor } from '@svc/kit/net/proxy.ts';
-import { shortened } from '@svc/kit/diagnostics/printable.ts';
+import { quoted, shortened } from '@svc/kit/diagnostics/printable.ts';
 import { parseJson } from '@svc/protocol/json-object.ts';
 import { canonicalJson, type PinnedTool, pinChange, pinnedTools } from '@svc/session/tools/mcp/pinned-tools.ts';
 import { say } from '@svc/terminal/screen/shown.ts';
@@ -58,7 +58,7 @@ export async function planServer(
   const { authEnv } = named;
   const present = listed.find((entry) => entry.from === from);
   if (present !== undefined) {
-    throw new Diagnostic('E-ART-008', `the manifest lists that server already, as ${present.name}`, {
+    throw new Diagnostic('E-ART-008', `the manifest lists ${quoted(from)} already, as ${present.name}`, {
       hint: `svc update ${present.name} takes the tools that it lists now`,
     });
   }
@@ -159,7 +159,9 @@ async function acceptedTools(
 
 function showTools({ url, tools }: AskedServer, { context }: OpenedProject): void {
   const tokens = Math.ceil(canonicalJson(tools).length / perToken);
-  context.stderr.write(say`${url.href} lists ${tools.length} tools, about ${tokens} tokens with each turn:\n`);
+  context.stderr.write(
+    say`${url.href} lists ${tools.length} ${tools.length === 1 ? 'tool' : 'tools'}, about ${tokens} tokens with each turn:\n`,
+  );
   for (const tool of tools) context.stderr.write(say`  ${lineOf(tool)}\n`);
 }
 

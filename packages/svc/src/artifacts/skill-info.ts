@@ -30,7 +30,7 @@ export async function showSkill(
   const folder = resolve(cwd, path);
   if (!isSkillFolder(folder)) {
     throw new Diagnostic('E-ART-008', `${quoted(path)} is no folder with SKILL.md`, {
-      hint: 'name a skill by its folder, and any other artifact by <name>@<version>',
+      hint: 'name a skill by its folder, and any other artifact by <name>@<version>; svc add <plugin> --dry-run shows what a plugin has',
     });
   }
   const { manifest, sha256, skill } = await readSkillFolder(folder, skillOf(folder));

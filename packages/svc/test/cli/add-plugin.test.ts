@@ -76,7 +76,8 @@ describe('svc add of a plugin', () => {
         $schema: mcpSchema,
         mcpServers: {
           'Issue Tracker': { type: 'streamable-http', url: one.url },
-          db: { type: 'stdio', command: 'npx', args: ['-y', 'db server', '${PLUGIN_DATA}'] },
+          db: { type: 'stdio', command: 'npx', args: ['-y', 'db server'], env: { DB: 'x' } },
+          own: { command: 'node', args: ['${CLAUDE_PLUGIN_ROOT}/own.js'] },
           old: { type: 'sse', url: two.url },
           keyed: { type: 'streamable-http', url: two.url, headers: { 'x-tenant': 'one' } },
           far: { type: 'streamable-http', url: 'http://mcp.example.com/mcp' },
@@ -108,7 +109,8 @@ describe('svc add of a plugin', () => {
     expect(readLock(join(root, 'project'))?.map(({ name }) => name)).toEqual(['crm-notes', 'issue-tracker', 'pdf']);
     expect(stderr).toContain('the skill pdf@0.0.0 asks for\n  + Read\n');
     expect(stderr.split('\n').filter((line) => line.startsWith('left out:'))).toEqual([
-      `left out: the server "db", a program: svc add 'mcp:npx -y '\\''db server'\\'' '\\''\${PLUGIN_DATA}'\\''' makes an artifact of it`,
+      `left out: the server "db", a program: svc add 'mcp:npx -y '\\''db server'\\''' makes an artifact of it, without its "env"`,
+      'left out: the server "own", a program that wants "${CLAUDE_PLUGIN_ROOT}", which svc does not set',
       'left out: the server "old", whose type "sse" svc does not speak',
       `left out: the server "keyed", which wants "headers": svc add mcp+${two.url} --auth-env NAME, with a token lists it`,
       expect.stringMatching(/^left out: the server "far", whose address /),
@@ -179,7 +181,7 @@ describe('svc add of a plugin', () => {
     await refused(
       { ...good, 'mcp.json': mcp('tracker'), 'skills/bad/SKILL.md': 'no head', 'skills/Pdf/SKILL.md': skill() },
       '^E-ART-004 .*bad/SKILL.md does not begin with a head',
-      '^E-ART-008 .*skills/pdf" would be listed as pdf',
+      '^E-ART-008 .*skills/pdf" would be listed as pdf.* give one of them another name',
     );
     await refused({ ...good, 'skills/日本/SKILL.md': skill() }, '^E-ART-008 .*has no name that an artifact may have');
     expect(remote.seen).toEqual([]);
@@ -210,7 +212,9 @@ describe('svc add of a plugin', () => {
     rmSync(join(root, 'plugin/skills/pdf/more'), { recursive: true });
     expect((await add()).faults).toEqual([]);
     const once = listed();
-    expect((await add()).faults).toEqual([expect.stringMatching(/^E-ART-008 .*would be listed as pdf/)]);
+    expect((await add()).faults).toEqual([
+      expect.stringMatching(/^E-ART-008 .*would be listed as pdf.* svc remove pdf first, or svc add/),
+    ]);
     expect(listed()).toBe(once);
     // A folder that is a skill itself, or an artifact, is that.
     writeFileSync(join(root, 'project/svc.yaml'), manifest);
