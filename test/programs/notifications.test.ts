@@ -1,6 +1,6 @@
 import { createHmac } from 'node:crypto';
 import { once } from 'node:events';
-import { readFileSync, readdirSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync, readdirSync, writeFileSync } from 'node:fs';
 import { createServer, type IncomingHttpHeaders, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
@@ -74,6 +74,22 @@ function kept({ folder }: Workspace): string {
   const root = join(folder, '.svc', 'sessions');
   const files = readdirSync(root, { recursive: true, withFileTypes: true }).filter((entry) => entry.isFile());
   return files.map(({ parentPath, name }) => readFileSync(join(parentPath, name), 'latin1')).join('\n');
+}
+
+/** Has a program of the home hear of every session; `script` follows once it has kept what it got. */
+function operatorProgram({ home }: Workspace, script: string): void {
+  const path = join(home, 'hear');
+  const keeps =
+    'body=$(cat); printf "%s\\n" "$body" >>"$HOME/heard"; printf "%s\\n" "$PWD" "$#" "$1" >"$HOME/how"; env >"$HOME/env"';
+  writeFileSync(path, `#!/bin/sh\n${keeps}\n${script}\n`, { mode: 0o755 });
+  mkdirSync(join(home, '.svc'), { recursive: true, mode: 0o700 });
+  writeFileSync(join(home, '.svc', 'config.yaml'), `notify: { command: ["${path}", told] }\n`, { mode: 0o600 });
+}
+
+function heardBy({ home }: Workspace): readonly Pick<Received, 'type' | 'data'>[] {
+  const file = join(home, 'heard');
+  const lines = existsSync(file) ? readFileSync(file, 'utf8').split('\n').slice(0, -1) : [];
+  return lines.map((line) => JSON.parse(line) as Received);
 }
 
 describe('the target that a manifest names', () => {
@@ -154,11 +170,54 @@ describe('the target that a manifest names', () => {
 
   it('stands in --explain-scope without its path', async () => {
     const workspace = capsule({ manifest: manifest('https://hooks.example/t0ken/x') });
+    // The one of the manifest comes before that of the operator.
+    operatorProgram(workspace, 'exit 0');
     const { stdout } = await svc(workspace, ['run', '--explain-scope', '--task', 'x'], { env });
     expect(stdout).toContain('https://hooks.example hears of questions, ends and serious refusals');
     expect(stdout).not.toContain('t0ken');
   }, 60_000);
 });
+
+it("the operator's program hears of a session, and where it fails nobody is there by it", async () => {
+  const hostile = '$(touch hostile)`touch hostile`;"\'';
+  const workspace = capsule({
+    manifest: `capabilities: { shell: { allow: [touch] }, env: { allow: [SERVICE_TOKEN] } }\n${asks}`,
+    script: script(
+      ...[[hostile, canary], ['fails'], ['third']].map((args, at) =>
+        calls([[`c${at}`, 'touch', { command: args.map((arg) => `'${arg.replaceAll("'", `'\\''`)}'`).join(' ') }]]),
+      ),
+      says('Done.'),
+    ),
+  });
+  operatorProgram(workspace, 'case $body in *fails*) exit 3;; esac');
+  const { process, line } = await startCapsule(workspace, ['--task', 'Push.'], { env });
+  onTestFinished(() => void process.child.kill('SIGKILL'));
+  const asked = async (text: string): Promise<string> => {
+    const find = (): unknown =>
+      heardBy(workspace).find(({ data }) => String(data['text']).includes(text))?.data['approval_id'];
+    await expect.poll(find, { timeout: 60_000 }).toBeTypeOf('string');
+    return String(find());
+  };
+  await svc(workspace, ['approve', await asked('hostile'), '--allow'], { env });
+  await svc(workspace, ['approve', await asked('fails'), '--deny'], { env });
+  const { code, stderr } = await process.ended;
+  expect(code).toBe(0);
+  const path = join(workspace.home, 'hear');
+  expect(stderr).toContain(`warning[W-APR-005]: a notification did not reach ${path}: it ended with 3`);
+  // What was asked third is not waited for.
+  expect(stderr).toMatch(/W-APR-003.*notify names a program that fails/);
+  expect(kept(workspace)).toMatch(/"event_type":"push_lost".*"sent":2,"lost":1,"reason":"it ended with 3"/);
+  const heard = heardBy(workspace);
+  expect(heard.at(-1)).toMatchObject({ type: 'task.ended', data: { session_id: line.session_id, state: 'completed' } });
+  expect(JSON.stringify(heard)).not.toMatch(/canary|third/);
+  expect(readFileSync(join(workspace.home, 'how'), 'utf8')).toBe(`${workspace.home}\n1\ntold\n`);
+  expect(readFileSync(join(workspace.home, 'env'), 'utf8')).not.toMatch(/SERVICE_TOKEN|SVC_/);
+  expect(existsSync(join(workspace.home, 'hostile'))).toBe(false);
+  const replayed = await svc(workspace, ['run', '--replay', line.session_id], { env });
+  expect([replayed.code, heardBy(workspace).length]).toEqual([0, heard.length]);
+  const { stdout } = await svc(workspace, ['run', '--explain-scope', '--task', 'x'], { env });
+  expect(stdout).toContain(`${path} hears of questions, ends and serious refusals`);
+}, 120_000);
 
 it('without a target, a call that nobody can approve is denied, and standard error says so once', async () => {
   const workspace = capsule({

@@ -99,7 +99,8 @@ function closed(output: Readable): Promise<void> {
   });
 }
 
-function signalGroup(pid: number, signal: NodeJS.Signals): void {
+/** To every process of a group; one of which nobody is left hears nothing. */
+export function signalGroup(pid: number, signal: NodeJS.Signals): void {
   try {
     process.kill(-pid, signal);
   } catch (error) {

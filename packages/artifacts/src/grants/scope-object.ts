@@ -66,7 +66,7 @@ export interface ScopeObject extends FlagFields, ListFields, KeyFields {
     readonly sha256: string;
     readonly truncated: boolean;
   };
-  /** The origin of the target of `notify`; `scopeOfLaunch` adds it. Not a field of D1; absent without one. */
+  /** The origin of the target of `notify`, or the program of `notify.command` of the user; `scopeOfLaunch` adds it. Not a field of D1; absent without one. */
   readonly notified?: string;
   /** The names of the variables that entries of artifacts set, by artifact; `scopeOfLaunch` adds it. Not a field of D1; absent where none does. */
   readonly tool_variables?: Readonly<Record<string, readonly string[]>>;

@@ -89,7 +89,7 @@ export function loadUserConfig({ home, env }: { home: string; env: Environment }
     schema: userConfig,
     env,
     // Tokens are resolved when their source is used; the trust policy has patterns, and refers to nothing.
-    leave: (path) => path.at(-1) === 'token' || path[0] === 'trust',
+    leave: (path) => path.at(-1) === 'token' || path[0] === 'trust' || path[0] === 'notify',
     rules: checkSources,
   });
   const registry = document.value.registry;
@@ -255,7 +255,8 @@ const userConfig = z.lazy(() =>
       }),
     ),
     mcp: z.optional(z.strictObject({ client_metadata: z.optional(clientDocument) })),
-    // Read by those whom it concerns (`loadTrustPolicy`).
+    // Read by those whom they concern (`loadTrustPolicy`, `notifyCommand`).
     trust: z.optional(z.unknown()),
+    notify: z.optional(z.unknown()),
   }),
 );

@@ -1,12 +1,14 @@
 /** Reads the manifest and the configuration of a workspace as a launch does. */
 
+import { join } from 'node:path';
+
 import type { WorkspaceConfig } from '@svc/artifacts/manifest/config.ts';
 import { readKeptManifest, type ManifestKeeper } from '@svc/artifacts/manifest/kept-manifest.ts';
 import type { LoadedManifest } from '@svc/artifacts/manifest/loaded-manifest.ts';
 import { DiagnosticList, type Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import type { Environment } from '@svc/kit/environment.ts';
 import { readTextBeneath } from '@svc/kit/files/read-beneath.ts';
-import { readSmallText } from '@svc/kit/files/read-text.ts';
+import { readSmallText, readTextIfThere } from '@svc/kit/files/read-text.ts';
 
 export interface ManifestReading {
   readonly loaded: LoadedManifest;
@@ -48,6 +50,19 @@ export async function workspaceConfig(question: {
   if (isAbsent) return { warnings: [] };
   const { loadWorkspaceConfig } = await import('@svc/artifacts/manifest/config.ts');
   return loadWorkspaceConfig(question);
+}
+
+/** `notify.command` of `~/.svc/config.yaml`, for a capsule that a person starts and whose manifest has no `notify`. Nothing is loaded where the file lacks that word. */
+export async function operatorCommand(
+  { home, approval = null }: { readonly home: string; readonly approval?: object | null },
+  { manifest }: LoadedManifest,
+): Promise<readonly string[] | null> {
+  if (manifest.notify !== undefined || approval !== null || home === '') return null;
+  const file = join(home, '.svc', 'config.yaml');
+  const text = readTextIfThere(file);
+  // A key that is spelt with escapes has a backslash.
+  if (text === null || !/notify|\\/.test(text)) return null;
+  return (await import('@svc/artifacts/manifest/operator-notify.ts')).notifyCommand(file, text);
 }
 
 /** The manifest as those read it who run nothing; null when it is not valid for them either. */

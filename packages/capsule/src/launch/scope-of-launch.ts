@@ -34,7 +34,7 @@ import { manifestScope } from './manifest-scope.ts';
 import type { GrantedPlaces, MachineNetwork } from './machine-network.ts';
 import type { GrantedFolder } from './granted-folder.ts';
 import type { readProjectText as ReadProjectText } from './project-text.ts';
-import { loadManifest, workspaceConfig } from './read-manifest.ts';
+import { loadManifest, operatorCommand, workspaceConfig } from './read-manifest.ts';
 import type { GivenProject, RunRequest } from './running-capsule.ts';
 import { faultsOfSecrets, listenerTokenOf, sessionRedactor } from './session-secrets.ts';
 import { asksForTelemetry } from './telemetry-variables.ts';
@@ -60,7 +60,7 @@ export type ScopeRequest = Pick<
 > & {
   /** Whether it is only reported, and nothing is made. */
   readonly isReport?: true;
-};
+} & Partial<Pick<RunRequest, 'approval'>>;
 
 /** What manifest, configuration and host decide about a launch, before anything is looked for or written. */
 export interface LaunchScope {
@@ -81,6 +81,8 @@ export interface LaunchScope {
   readonly scope: ScopeObject;
   readonly network: Pick<MachineNetwork, 'proxyFor' | 'authorities'>;
   readonly delegation: Omit<LaunchDelegation, 'refusals'>;
+  /** The program that the operator is told by; null for another target, or none. */
+  readonly notifyCommand: readonly string[] | null;
   /** The most that the workspace lets a session keep of itself. */
   readonly captureCeiling: CaptureLevel;
   /** Why the capsule must not be launched like this; empty when nothing found so far stands in the way. */
@@ -153,6 +155,7 @@ export async function scopeOfLaunch(
     artifacts: loaded.manifest.artifacts,
   });
   const read = await projectTextOf(placed, redactor);
+  const notifyCommand = await operatorCommand(asked, loaded);
   return {
     source,
     env,
@@ -169,11 +172,13 @@ export async function scopeOfLaunch(
       ...network.proxied,
       ...(await commandReads(request, source, loaded)),
       ...manifestScope(loaded),
+      ...(notifyCommand === null ? {} : { notified: notifyCommand[0] ?? '' }),
       ...project?.scope,
       ...read.found?.scope,
     },
     network,
     delegation,
+    notifyCommand,
     captureCeiling: workspace.captureCeiling ?? 'content',
     refusals: [
       ...missing,

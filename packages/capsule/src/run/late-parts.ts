@@ -1,6 +1,9 @@
 /** Opens the parts of a session that not every session has: what it has no use for is not loaded. */
 
+import { join } from 'node:path';
+
 import { notifiedAddress } from '@svc/artifacts/manifest/loaded-manifest.ts';
+import type { Target } from '@svc/doors/a2a/push/operator-targets.ts';
 import { diagnosticOf } from '@svc/kit/diagnostics/diagnostic.ts';
 import { recordRedaction } from '@svc/kit/diagnostics/handle-id.ts';
 import { systemClock } from '@svc/kit/system-clock.ts';
@@ -78,23 +81,19 @@ export async function approvalsOf(
   return await (await import('./session-approvals.ts')).openApprovals(open, { ...session, settings });
 }
 
-/** Sends what happens to the target of `notify` until the session ends; returns whether somebody hears it there. Loads nothing for a manifest without one. */
+/** Sends what happens to the one target until the session ends; returns whether somebody hears it there. Loads nothing without a target. */
 export async function notificationsOf(
-  { launch, sessionId, onWarning }: OpenSessionRequest,
+  open: OpenSessionRequest,
   activity: SessionActivity,
-  { record, onLost, ends }: DoorsAround,
+  { workdir, record, onLost, ends }: DoorsAround,
 ): Promise<() => boolean> {
-  const { manifest, notifySecret: secret = null } = launch.loaded;
-  const url = notifiedAddress(manifest);
-  if (url === null) return () => false;
-  const [{ OperatorNotifications }, { ntfyTarget, webhookTarget }] = await Promise.all([
-    import('@svc/doors/a2a/push/operator-notifications.ts'),
-    import('@svc/doors/a2a/push/operator-targets.ts'),
-  ]);
-  const targetOf = manifest.notify?.ntfy === undefined ? webhookTarget : ntfyTarget;
+  const { launch, sessionId, onWarning } = open;
+  const target = await targetOf(open, workdir);
+  if (target === null) return () => false;
+  const { OperatorNotifications } = await import('@svc/doors/a2a/push/operator-notifications.ts');
   const notifications = new OperatorNotifications({
-    target: targetOf({ url, secret, clock: systemClock }),
-    capsule: manifest.name,
+    target,
+    capsule: launch.loaded.manifest.name,
     sessionId,
     redact: recordRedaction(launch.redactor),
     onWarning,
@@ -107,4 +106,21 @@ export async function notificationsOf(
     if (lost !== null) onLost(lost);
   });
   return () => notifications.isHeard;
+}
+
+async function targetOf({ request, launch }: OpenSessionRequest, workdir: string): Promise<Target | null> {
+  const { manifest, notifySecret: secret = null } = launch.loaded;
+  const clock = systemClock;
+  const url = notifiedAddress(manifest);
+  if (url !== null) {
+    const { ntfyTarget, webhookTarget } = await import('@svc/doors/a2a/push/operator-targets.ts');
+    return (manifest.notify?.ntfy === undefined ? webhookTarget : ntfyTarget)({ url, secret, clock });
+  }
+  const { notifyCommand: command, project } = launch;
+  if (command === null) return null;
+  const { commandTarget } = await import('./operator-command.ts');
+  const { home, env } = request;
+  const folder = project?.scope.project_folder?.path;
+  const written = [workdir, join(home, '.svc', 'state'), ...(folder === undefined ? [] : [folder])];
+  return commandTarget({ command, home, env, written, clock });
 }

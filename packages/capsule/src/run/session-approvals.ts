@@ -157,6 +157,8 @@ async function whyUnattended(
   if (askedAt !== null && answer.includes(askedAt)) return null;
   if (isNotified) return null;
   if ((answer.includes('door') || answer.includes('mcp')) && (await knowsAnswerer())) return null;
-  const target = launch.loaded.manifest.notify === undefined ? 'no target' : 'a target that takes no more';
+  const isTold = launch.loaded.manifest.notify !== undefined;
+  const target =
+    launch.notifyCommand !== null ? 'a program that fails' : isTold ? 'a target that takes no more' : 'no target';
   return `nobody can be asked: there is neither a terminal nor an editor, no door token has the scope answer, and notify names ${target}`;
 }

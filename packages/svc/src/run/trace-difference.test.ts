@@ -45,13 +45,14 @@ describe('the trace of a session and that of its replay', () => {
     expect(differenceOf(lines, replayed)).toBeNull();
   });
 
-  it('agree whatever times and hosts the session has, and whatever its network showed', () => {
+  it('agree whatever times and hosts the session has, whatever its network showed, and whatever notifications were lost', () => {
     const lines = [
       { ...inference, host: 'api.example.test', ttfb_ms: 8, start_ms: 1, duration_ms: 12 },
       { ...call, content_bytes: 3, start_ms: 2, duration_ms: 1 },
       { event_type: 'refusal', what: 'host', name: 'a:1', rule: 'r', by: 'programs' },
       { event_type: 'refusals', what: 'host', by: 'programs', count: 4 },
       { event_type: 'egress', host: 'a', port: 1, allowed: false, by: 'programs' },
+      { event_type: 'push_lost', host: 'a', sent: 1, lost: 2, reason: 'it answered 500' },
     ];
     expect(differenceOf(lines, replayed)).toBeNull();
   });

@@ -20,7 +20,7 @@ export interface TraceLine {
 }
 
 /** Written by what a replay has no part of, or before and after all it repeats. */
-const notRepeated = /^(?:session_start|session_end|resource_.*|peer_handle_redeem|refusals?|egress)$/;
+const notRepeated = /^(?:session_start|session_end|resource_.*|peer_handle_redeem|push_lost|refusals?|egress)$/;
 
 /**
  * Ids and times are never the same, a length is that of the text with its secrets, which the journal does not have, and where the model was asked
