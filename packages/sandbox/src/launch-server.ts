@@ -156,8 +156,9 @@ class Serving {
     if (kind === answerForked) pending.forked(value);
     else if (kind === answerSettled) pending.settled(answer.toString('utf8', answerBytes));
     else if (kind === answerEnded) pending.ended(endOf(value));
-    else if (kind === answerUnopened) pending.forked('unserved');
     if (kind !== answerUnopened && kind !== answerEnded) return;
+    // One that ended before it led a group ran nothing either.
+    pending.forked('unserved');
     this.#pending.delete(id);
     this.#rest();
   }

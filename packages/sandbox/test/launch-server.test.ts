@@ -1,6 +1,16 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdirSync, mkdtempSync, readdirSync, readFileSync, realpathSync, rmSync } from 'node:fs';
+import {
+  closeSync,
+  mkdirSync,
+  mkdtempSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  realpathSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
 import { Server } from 'node:net';
 import { release, tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -14,6 +24,7 @@ import { containedEnvironment, containedTemporary, egressPort } from '../src/con
 import { openPlace } from '../src/containment.ts';
 import { hostContainment } from '../src/host-containment.ts';
 import { minimalGrants } from '../src/launch/process-grants.ts';
+import { LaunchServer } from '../src/launch-server.ts';
 import type { Launcher, LaunchOutcome } from '../src/launcher.ts';
 import type { SessionContainment } from '../src/session-containment.ts';
 import { helperPath } from './native/support/helper.ts';
@@ -190,6 +201,23 @@ describe('the helper that stays', () => {
     const next = started(await launch('cat'));
     next.stdin?.end();
     expect(await next.ended).toEqual({ kind: 'exited', exitCode: 0 });
+  });
+
+  it('leaves a launch that ended before it led a group to be started without it', async (context) => {
+    const folder = realpathSync(mkdtempSync(join(tmpdir(), 'svc-server-')));
+    context.onTestFinished(() => rmSync(folder, { recursive: true }));
+    // Only a kill within microseconds of the fork does this to the helper itself.
+    const [helper, plan] = [join(folder, 'helper'), join(folder, 'plan')];
+    const said = `for (const kind of [2, 3]) fs.writeSync(3, Buffer.from(new Uint32Array([1, kind, 9, 0]).buffer))`;
+    const code = `const fs = require('fs'); fs.readSync(3, Buffer.alloc(64)); ${said}; fs.readSync(3, Buffer.alloc(1))`;
+    writeFileSync(helper, `#!${process.execPath}\n${code}\n`, { mode: 0o755 });
+    writeFileSync(plan, 'plan');
+    const server = new LaunchServer(helper);
+    const fd = openSync(plan, 'r');
+    const what = { program: '/bin/true', argv: ['true'], env: {}, standard: [null, 1, 2] as const };
+    expect(await server.launch({ plan: fd, filter: fd, ...what })).toBe('unserved');
+    closeSync(fd);
+    server.close();
   });
 
   it.each([
