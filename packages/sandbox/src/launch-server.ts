@@ -157,7 +157,7 @@ class Serving {
     else if (kind === answerSettled) pending.settled(answer.toString('utf8', answerBytes));
     else if (kind === answerEnded) pending.ended(endOf(value));
     if (kind !== answerUnopened && kind !== answerEnded) return;
-    // One that ended before it led a group ran nothing either.
+    // A launch that ended before it led a group ran nothing either.
     pending.forked('unserved');
     this.#pending.delete(id);
     this.#rest();
