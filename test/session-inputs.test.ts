@@ -88,6 +88,7 @@ const known: Readonly<Record<string, Readonly<Partial<Record<Reader, Way>>>>> = 
   'capsule/library/provided-driver.ts': { race: 'effect' },
   'capsule/run/conversation-place.ts': { clock: 'around' },
   'capsule/run/journal-keeper.ts': { timer: 'around' },
+  'capsule/run/operator-command.ts': { timer: 'around' },
   'record/index.ts': { environment: 'around' },
   'record/sessions/journal-retention.ts': { clock: 'around', duration: 'around', chance: 'unseen', timer: 'around' },
   'record/sessions/recorded-process.ts': { clock: 'around', timer: 'around' },

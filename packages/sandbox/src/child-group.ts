@@ -99,7 +99,7 @@ function closed(output: Readable): Promise<void> {
   });
 }
 
-/** To every process of a group; one of which nobody is left hears nothing. */
+/** Sends a signal to every process of a group. The group may be gone already. */
 export function signalGroup(pid: number, signal: NodeJS.Signals): void {
   try {
     process.kill(-pid, signal);

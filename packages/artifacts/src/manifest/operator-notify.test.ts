@@ -20,7 +20,7 @@ function written(text: string): { readonly home: string; readonly file: string }
 function read(text: string): readonly string[] | string | null {
   const { file } = written(text);
   try {
-    return notifyCommand(file, text);
+    return notifyCommand(file, text, process.geteuid?.());
   } catch (error) {
     if (error instanceof Diagnostic) return `${error.code}: ${error.message}`;
     if (!(error instanceof DiagnosticList)) throw error;
@@ -49,17 +49,22 @@ describe('notify of the configuration of a user', () => {
     ['notify: { command: [curl, "${TOKEN}"] }', 'must be without ${VARIABLE}'],
     [`notify: { command: [told${', a'.repeat(64)}] }`, '64'],
     ['notify: { command: [told], webhook: "https://a.example/" }', 'E-MAN-006'],
-  ])('is refused as %s', (text, why) => {
+  ])('refuses %s', (text, why) => {
     expect(read(`${text}\n`)).toContain(why);
   });
 
-  it.each([0o622, 0o660])('is refused in a file of mode %o, which others may write, and in such a folder', (mode) => {
-    const text = 'notify: { command: [told] }\n';
-    const { home, file } = written(text);
-    chmodSync(file, mode);
-    expect(() => notifyCommand(file, text)).toThrow(`other users may write to ${file}`);
-    chmodSync(file, 0o600);
-    chmodSync(join(home, '.svc'), 0o770);
-    expect(() => notifyCommand(file, text)).toThrow(`other users may write to ${join(home, '.svc')}`);
-  });
+  it.each([0o622, 0o660])(
+    'starts nothing from a file of mode %o, which others may write, nor from such a folder',
+    (mode) => {
+      const text = 'notify: { command: [told] }\n';
+      const { home, file } = written(text);
+      chmodSync(file, mode);
+      expect(() => notifyCommand(file, text, process.geteuid?.())).toThrow(`other users may write to ${file}`);
+      chmodSync(file, 0o600);
+      chmodSync(join(home, '.svc'), 0o770);
+      expect(() => notifyCommand(file, text, process.geteuid?.())).toThrow(
+        `other users may write to ${join(home, '.svc')}`,
+      );
+    },
+  );
 });

@@ -1,4 +1,4 @@
-/** Reads `notify` of `~/.svc/config.yaml`: the program that is told what happens in sessions (docs/boundary.md "Notifications"). */
+/** Reads `notify` of `~/.svc/config.yaml`: the program that hears of sessions (docs/boundary.md "Notifications"). */
 
 import { statSync } from 'node:fs';
 import { dirname } from 'node:path';
@@ -33,7 +33,7 @@ const fileSchema = z.looseObject({
  * The words of `notify.command`; null where the file has no `notify`. Throws a `DiagnosticList` for a block that is not valid, and `E-MAN-003` where
  * others than this user and root may write to the file or its folder, since they could have anything run.
  */
-export function notifyCommand(file: string, text: string): readonly string[] | null {
+export function notifyCommand(file: string, text: string, user: number | undefined): readonly string[] | null {
   const { value } = readDocument({
     file,
     text,
@@ -43,14 +43,14 @@ export function notifyCommand(file: string, text: string): readonly string[] | n
     isStrict: ([block]) => block === 'notify',
   });
   if (value.notify === undefined) return null;
-  const open = [file, dirname(file)].find((path) => othersWrite(path));
+  const open = [file, dirname(file)].find((path) => othersWrite(path, user));
   if (open === undefined) return value.notify.command;
   throw new Diagnostic('E-MAN-003', `${file} has notify.command, and other users may write to ${open}`, {
     hint: `make it yours alone: chmod go-w ${open}`,
   });
 }
 
-function othersWrite(path: string): boolean {
+function othersWrite(path: string, user: number | undefined): boolean {
   const { uid, mode } = statSync(path);
-  return (mode & 0o022) !== 0 || (uid !== 0 && uid !== process.geteuid?.());
+  return (mode & 0o022) !== 0 || (uid !== 0 && uid !== user);
 }

@@ -54,7 +54,11 @@ export async function workspaceConfig(question: {
 
 /** `notify.command` of `~/.svc/config.yaml`, for a capsule that a person starts and whose manifest has no `notify`. Nothing is loaded where the file lacks that word. */
 export async function operatorCommand(
-  { home, approval = null }: { readonly home: string; readonly approval?: object | null },
+  {
+    home,
+    uid,
+    approval = null,
+  }: { readonly home: string; readonly uid: number | undefined; readonly approval?: object | null },
   { manifest }: LoadedManifest,
 ): Promise<readonly string[] | null> {
   if (manifest.notify !== undefined || approval !== null || home === '') return null;
@@ -62,7 +66,7 @@ export async function operatorCommand(
   const text = readTextIfThere(file);
   // A key that is spelt with escapes has a backslash.
   if (text === null || !/notify|\\/.test(text)) return null;
-  return (await import('@svc/artifacts/manifest/operator-notify.ts')).notifyCommand(file, text);
+  return (await import('@svc/artifacts/manifest/operator-notify.ts')).notifyCommand(file, text, uid);
 }
 
 /** The manifest as those read it who run nothing; null when it is not valid for them either. */

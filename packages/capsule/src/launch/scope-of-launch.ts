@@ -81,7 +81,7 @@ export interface LaunchScope {
   readonly scope: ScopeObject;
   readonly network: Pick<MachineNetwork, 'proxyFor' | 'authorities'>;
   readonly delegation: Omit<LaunchDelegation, 'refusals'>;
-  /** The program that the operator is told by; null for another target, or none. */
+  /** The words of the operator's program that hears of the session; null for another target, or none. */
   readonly notifyCommand: readonly string[] | null;
   /** The most that the workspace lets a session keep of itself. */
   readonly captureCeiling: CaptureLevel;
@@ -155,7 +155,7 @@ export async function scopeOfLaunch(
     artifacts: loaded.manifest.artifacts,
   });
   const read = await projectTextOf(placed, redactor);
-  const notifyCommand = await operatorCommand(asked, loaded);
+  const notifyCommand = await operatorCommand({ ...asked, uid: facts.uid }, loaded);
   return {
     source,
     env,

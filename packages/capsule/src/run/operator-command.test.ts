@@ -60,7 +60,7 @@ describe('the program of an operator', () => {
   it.each([
     ['after ten seconds', 'it ran for 10 s'],
     ['when the session ends', 'the session ended'],
-  ])('is ended with all that it started %s', async (when, why) => {
+  ])('takes all that it started with it %s', async (when, why) => {
     const { home, clock, abort, send } = told('trap "" TERM; sleep 600 & echo "$$ $!" >pids; wait');
     const sent = send(['told']);
     const [pids = ''] = await linesOf(join(home, 'pids'));
