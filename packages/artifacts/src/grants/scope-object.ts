@@ -2,6 +2,7 @@
 
 import type { ContainmentClass } from '@svc/protocol/containment-class.ts';
 import type { HeldLimit } from '@svc/protocol/held-limit.ts';
+import type { Approvals } from '../manifest/approvals.ts';
 import type { ArtifactGrants } from './artifact-grants.ts';
 import type { EffectiveGrants } from './effective-grants.ts';
 import { type FlagFields, flagFields } from './flag-grants.ts';
@@ -66,6 +67,8 @@ export interface ScopeObject extends FlagFields, ListFields, KeyFields {
     readonly sha256: string;
     readonly truncated: boolean;
   };
+  /** Which calls run, are asked about or are denied, as the manifest has it. Not a field of D1; `scopeOfLaunch` adds it. Absent without `approvals`. */
+  readonly approvals?: Pick<Approvals, 'default' | 'opaque' | 'rules'>;
   /** The origin of the target of `notify`, or the program of `notify.command` of the user; `scopeOfLaunch` adds it. Not a field of D1; absent without one. */
   readonly notified?: string;
   /** The names of the variables that entries of artifacts set, by artifact; `scopeOfLaunch` adds it. Not a field of D1; absent where none does. */

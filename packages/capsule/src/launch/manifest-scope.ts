@@ -4,10 +4,19 @@ import type { ScopeObject } from '@svc/artifacts/grants/scope-object.ts';
 import { chosenTools, serverToolName } from '@svc/artifacts/manifest/chosen-tools.ts';
 import { type LoadedManifest, notifiedAddress } from '@svc/artifacts/manifest/loaded-manifest.ts';
 
-type ManifestScope = Pick<ScopeObject, 'tool_variables' | 'renamed_tools' | 'discovered_skills' | 'notified'>;
+type ManifestScope = Pick<
+  ScopeObject,
+  'tool_variables' | 'renamed_tools' | 'discovered_skills' | 'approvals' | 'notified'
+>;
 
 export function manifestScope(loaded: LoadedManifest): ManifestScope {
-  return { ...toolVariables(loaded), ...renamedTools(loaded), ...discoveredSkills(loaded), ...notified(loaded) };
+  return {
+    ...toolVariables(loaded),
+    ...renamedTools(loaded),
+    ...discoveredSkills(loaded),
+    ...approvals(loaded),
+    ...notified(loaded),
+  };
 }
 
 /** Their values may be secrets, and are not shown. */
@@ -31,6 +40,12 @@ function discoveredSkills({ manifest }: LoadedManifest): Pick<ScopeObject, 'disc
     discovered === true ? [[name, source] as const] : [],
   );
   return found.length === 0 ? {} : { discovered_skills: Object.fromEntries(found) };
+}
+
+function approvals({ manifest }: LoadedManifest): Pick<ScopeObject, 'approvals'> {
+  if (manifest.approvals === undefined) return {};
+  const { default: otherwise, opaque, rules } = manifest.approvals;
+  return { approvals: { default: otherwise, opaque, rules } };
 }
 
 /** Its path may be a secret, and is not shown. */

@@ -127,6 +127,13 @@ Effective grants
     );
   });
 
+  it('has a line for each rule about what a person approves', () => {
+    const rules = [{ ask: { command: ['git', 'push', '**'] } }, { deny: { spawn: 'deployer' } }];
+    expect(documented({ ...muchGranted, approvals: { default: 'allow', opaque: 'ask', rules } })).toMatch(
+      /^ {2}approvals: +allow by default, ask for lines that cannot be read for sure\n +ask {"command":\["git","push","\*\*"\]}\n +deny {"spawn":"deployer"}\n/m,
+    );
+  });
+
   it('names the skills that were found, with their folders', () => {
     const found = { pdf: './.agents/skills/pdf', tone: './.claude/skills/Tone' };
     expect(documented({ ...muchGranted, discovered_skills: found })).toMatch(

@@ -76,6 +76,7 @@ function grantFields(scope: ScopeObject): readonly Field[] {
     ...flags(scope, 'network'),
     ...lists(scope, (key) => key !== 'network_allow'),
     ['plan submit', [yesOrNo(scope.plan_submit)]],
+    ...approvals(scope),
     ...(scope.notified === undefined
       ? []
       : [['notifications', [`${scope.notified} hears of questions, ends and serious refusals`]] as const]),
@@ -120,6 +121,16 @@ function credentials({ credentials: held = [] }: ScopeObject): readonly Field[] 
     return `${name} for ${subjects.join(', ')}: ${scheme}${scope}${from} in ${header}${shown}`;
   });
   return lines.length === 0 ? [] : [['credentials', lines]];
+}
+
+/** Fields for a manifest with `approvals`: a line for each of its rules. */
+function approvals({ approvals: settings }: ScopeObject): readonly Field[] {
+  if (settings === undefined) return [];
+  const { default: otherwise, opaque, rules } = settings;
+  const lines = rules.flatMap((rule) =>
+    Object.entries(rule).map(([verdict, matched]) => `${verdict} ${JSON.stringify(matched)}`),
+  );
+  return [['approvals', [`${otherwise} by default, ${opaque} for lines that cannot be read for sure`, ...lines]]];
 }
 
 /** Fields where the environment names a proxy for a host that is granted. */
