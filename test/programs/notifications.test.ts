@@ -111,7 +111,9 @@ describe('the target that a manifest names', () => {
     const signature = createHmac('sha256', 'the-secret-of-the-target').update(signed).digest('base64');
     expect(headers['webhook-signature']).toBe(`v1,${signature}`);
     expect((await svc(workspace, ['approve', id, '--allow'], { env })).stdout).toBe(`${id} allow\n`);
-    expect((await process.ended).code).toBe(0);
+    const ended = await process.ended;
+    expect(ended.code).toBe(0);
+    expect(ended.stderr).toContain(`warning[W-APR-008]: a task waits: ${String(data['text'])}\n`);
     expect((await until('task.ended')).data).toMatchObject({ state: 'completed' });
     expect(readdirSync(line.workdir)).toContain('pushed');
     const said = received.map((each) => each.raw).join('\n');

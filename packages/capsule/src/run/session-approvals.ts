@@ -74,6 +74,10 @@ export async function openApprovals(
     unattended,
     capsule: loaded.manifest.name,
     redact: recordRedaction(redactor),
+    // A terminal and an editor show the question itself, and a parent hears of it from its child.
+    onAsked: ({ prompt }) => {
+      if (askedAt() === null && line === null) open.onWarning(new Diagnostic('W-APR-008', `a task waits: ${prompt}`));
+    },
     ...wideningOf(open, later, askedAt),
     ...(kept === null ? {} : { kept }),
     ...(above === null || line === null

@@ -53,4 +53,9 @@ export const approvalCodes = {
     explanation:
       'They lie in ~/.svc/approvals, in a file that only this user may own, read and write. That file is a link, or others could have written it, or it is not what svc wrote, or it could not be written. svc asks about every call as if nothing had been approved. svc approve --forget all removes what was approved so far.',
   },
+  'W-APR-008': {
+    title: 'a task waits for a person, and nobody is at the terminal',
+    explanation:
+      'A rule of approvals asks a person about a call. svc was started without a terminal, in a service or a pipe, so its log says what waits. svc approve answers, and svc approve --list shows what waits; so do the page of svc view and a client with a door token. When the time of the question is over, the call is denied.',
+  },
 } as const satisfies Record<string, CatalogueEntry>;

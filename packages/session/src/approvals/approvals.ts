@@ -2,13 +2,10 @@
 
 import type { Approvals as ApprovalSettings } from '@svc/artifacts/manifest/approvals.ts';
 import { BoundedMap } from '@svc/kit/bounded-map.ts';
-import type { Clock } from '@svc/kit/clock.ts';
 import type { HeldRequest } from '@svc/kit/keys/bound-host.ts';
 import { type ApprovalAnswer, approvalOptions, type AskedApproval, type OpenApproval } from '@svc/protocol/approval.ts';
 import { noPerson, passedOptions } from '@svc/protocol/passed-question.ts';
 import type { QuestionName } from '@svc/protocol/question.ts';
-import type { ApprovalLog } from '@svc/record/sessions/approval-log.ts';
-import type { Recorder } from '../recorder/recorder.ts';
 import type { PassedCall, QuestionEnd, Task } from '../task/task.ts';
 import { commandWords } from '../tools/shell-command.ts';
 import type { CallVerdict, CheckedCall, FileOperation, RequestQuestions } from '../tools/tool.ts';
@@ -21,17 +18,15 @@ import {
   type MadeQuestion,
   type ReplayedDecision,
   WaitingApprovals,
+  type WaitingApprovalsDeps,
 } from './waiting-approvals.ts';
 import { type TaskWidening, type Widening, Widenings } from './wanted-grants.ts';
 
-export interface ApprovalsDeps {
+export interface ApprovalsDeps extends WaitingApprovalsDeps {
   /** Is null for a manifest without `approvals`: every call runs that the session was granted. */
   readonly rules: Pick<ApprovalSettings, 'default' | 'opaque' | 'rules'> | null;
   /** In milliseconds, that a question waits. */
   readonly timeoutMs: number;
-  readonly recorder: Recorder;
-  readonly clock: Pick<Clock, 'now'>;
-  readonly log: ApprovalLog;
   /** Why nobody can be asked; null where somebody can. */
   readonly unattended: () => Promise<string | null>;
   /** The name of the capsule that asks. */

@@ -12,6 +12,8 @@ export interface WaitingApprovalsDeps {
   readonly recorder: Recorder;
   readonly clock: Pick<Clock, 'now'>;
   readonly log: ApprovalLog;
+  /** Called right before clients are shown a question. */
+  readonly onAsked?: (question: Pick<MadeQuestion, 'prompt'>) => void;
 }
 
 /** Puts the question and waits. Rejects as `requestInput` does. */
@@ -92,6 +94,7 @@ export class WaitingApprovals {
       const made = make(name);
       asked = made.asked;
       this.#waiting = { task, question: name, asked };
+      this.#deps.onAsked?.(made);
       made.shown();
       return { ...name, prompt: made.prompt, approval: asked };
     };
