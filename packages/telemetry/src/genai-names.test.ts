@@ -7,9 +7,9 @@ import { attributes, conventions, metrics } from './genai-names.ts';
 
 const packages = fileURLToPath(new URL('../../', import.meta.url));
 const home = 'telemetry/src/genai-names.ts';
-/** A name of the conventions, or one of svc's own attributes, as a text of the code. */
+/** A name of the conventions, or one of svc's own attributes, as a text of the code. `mcp.json` and its `mcpServers` are what others write. */
 const written =
-  /['"`](?:(?:gen_ai|mcp|jsonrpc|rpc\.response|network\.(?:transport|protocol)|http\.(?:re|route)|url)\.?[a-z]|svc\.(?:task|session|turn|inference|plan|delegation|spend|telemetry|hook)\b)/;
+  /['"`](?:(?:gen_ai|mcp(?!Servers|\.json)|jsonrpc|rpc\.response|network\.(?:transport|protocol)|http\.(?:re|route)|url)\.?[a-z]|svc\.(?:task|session|turn|inference|plan|delegation|spend|telemetry|hook)\b)/;
 
 function filesThatWrite(): readonly string[] {
   const files = readdirSync(packages, { recursive: true, encoding: 'utf8' });
