@@ -1,5 +1,6 @@
 /** Reads the manifest and the configuration of a workspace as a launch does. */
 
+import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 
 import type { WorkspaceConfig } from '@svc/artifacts/manifest/config.ts';
@@ -63,7 +64,8 @@ export async function operatorCommand(
 ): Promise<readonly string[] | null> {
   if (manifest.notify !== undefined || approval !== null || home === '') return null;
   const file = join(home, '.svc', 'config.yaml');
-  const text = readTextIfThere(file);
+  // A home that this user may not look into has nothing of theirs.
+  const text = existsSync(file) ? readTextIfThere(file) : null;
   // A key that is spelt with escapes has a backslash.
   if (text === null || !/notify|\\/.test(text)) return null;
   return (await import('@svc/artifacts/manifest/operator-notify.ts')).notifyCommand(file, text, uid);
