@@ -2,6 +2,7 @@ import { once } from 'node:events';
 import { createServer, type Server } from 'node:http';
 
 import type { HeldRequest, RequestJudge, RequestRulings, RequestVerdict } from '@svc/kit/keys/bound-host.ts';
+import { Secret } from '@svc/kit/diagnostics/secret.ts';
 import { boundHost } from '@svc/kit/keys/bound-origin.ts';
 import { sha256Hex } from '@svc/kit/sha256.ts';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
@@ -31,8 +32,8 @@ const judge: RequestJudge = {
   },
 };
 
-async function openProxy(requests: RequestJudge | null, askMs = 60_000): Promise<void> {
-  const bound = boundTo(portOf(server), (wanted) => (wanted === origin ? host : null));
+async function openProxy(requests: RequestJudge | null, askMs = 60_000, of = host): Promise<void> {
+  const bound = boundTo(portOf(server), (wanted) => (wanted === origin ? of : null));
   const judged = requests === null ? {} : { requests };
   fixture = await EgressFixture.open({ allow: [origin], bound, limits: { askMs }, ...judged });
 }
@@ -77,6 +78,26 @@ describe('a request of a program that a person is asked about', () => {
     ]);
     expect(arrived).toEqual(['POST /asked?x=1 hello']);
     expect(last()).toMatchObject({ verdict: 'allowed', method: 'POST', path: '/asked', status: 200 });
+  });
+
+  it('has with it whose key it shows, unless that stands for the key of its host', async () => {
+    const key = {
+      credential: 'service',
+      header: 'x-weird',
+      scheme: 'raw',
+      user: '',
+      secret: new Secret('real-key-of-the-host'),
+      placeholder: 'svc-key-0123456789',
+      allowsForeign: true,
+    } as const;
+    await openProxy(judge, 60_000, boundHost({ origin, rules: null, key, rulings }));
+    await send('/asked', '', ['X-Weird: svc-key-0123456789', 'Content-Length: 0']);
+    await send('/asked', '', ['X-Weird: svc-key-0123456789', 'Cookie: of=somebody', 'Content-Length: 0']);
+    expect(asked.map(({ headers, keys }) => [headers, typeof keys])).toEqual([
+      [[], 'undefined'],
+      [[], 'string'],
+    ]);
+    expect(arrived).toHaveLength(2);
   });
 
   it('waits for the answer, and nothing of it arrives before', async () => {

@@ -60,8 +60,7 @@ export class OutboundHttp {
   ): Promise<RemoteAnswers['open']> {
     const { onExchange, onTraffic, onRefused } = this.#rules.grants;
     const asked = planRequest(head, body, this.#rules.grants);
-    const approved =
-      asked.kind === 'permitted' && asked.asks !== null ? await approvedPlan(asked, { head, body }, judge) : asked;
+    const approved = asked.kind === 'permitted' && asked.asks !== null ? await approvedPlan(asked, body, judge) : asked;
     const plan =
       approved.kind === 'permitted' && approved.signer !== null ? await signedPlan(approved, body) : approved;
     if (plan.kind === 'refused') {

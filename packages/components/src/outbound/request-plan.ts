@@ -36,6 +36,8 @@ export interface RequestPlan {
   readonly bound: BoundHost | null;
   /** Adds what `headers` lack still; null where they are whole. */
   readonly signer: RequestSigner | null;
+  /** The headers that a person is asked about: no key of the host is in them. */
+  readonly unkeyed: AskedRequest['headers'];
   /** The rule of `approvals` by which a person has to allow it first; null where nobody is asked. */
   readonly asks: string | null;
 }
@@ -86,7 +88,7 @@ export function planRequest(head: RequestHead, body: RequestBodyStart, grants: H
   if (held.kind === 'refused') return held;
   const keyed = withCredential(url, held.headers, grants);
   if (keyed === null) return refused({ tag: 'HTTP-request-denied' });
-  const { signer, asks } = held;
+  const { signer, unkeyed, asks } = held;
   // What is sent piece by piece has no hash that could be signed before it.
   if (signer?.needsBody === true && !body.finished)
     return { ...refused({ tag: 'HTTP-request-denied' }), url, rule: signingRule };
@@ -100,6 +102,7 @@ export function planRequest(head: RequestHead, body: RequestBodyStart, grants: H
     secret: keyed.secret,
     bound,
     signer,
+    unkeyed,
     asks,
   };
 }
@@ -107,10 +110,10 @@ export function planRequest(head: RequestHead, body: RequestBodyStart, grants: H
 /** The plan once a person has allowed it, or a refusal that says why none has. `judge` is null where no call of a session makes the request. */
 export async function approvedPlan(
   plan: RequestPlan,
-  { head, body: { bytes, finished } }: AskedParts,
+  { bytes, finished }: RequestBodyStart,
   judge: RequestJudge | null,
 ): Promise<RequestDecision> {
-  const { asks: rule, url } = plan;
+  const { asks: rule, url, unkeyed: headers } = plan;
   if (rule === null || judge?.asks(rule) === false) return { ...plan, asks: null };
   const refusedBecause = (why: string): RequestDecision => {
     const error = { tag: 'internal-error', val: `the request to ${url.origin} ${why} (${rule})` } as const;
@@ -121,15 +124,9 @@ export async function approvedPlan(
   if (!finished) return refusedBecause('needs a person to approve it, and does not give its body whole');
   if (bytes.length > maxHeldBytes)
     return refusedBecause(`needs a person to approve it, and its body has more than ${maxHeldBytes} bytes`);
-  const [method, target, headers] = [plan.method.toUpperCase(), targetOf(plan), headersOf(head)];
-  const asked = { origin: url.origin, method, target, headers };
+  const asked = { origin: url.origin, method: plan.method.toUpperCase(), target: targetOf(plan), headers };
   const verdict = await judge.judge(heldRequest(asked, bytes), neverAborted);
   return verdict.kind === 'proceed' ? { ...plan, asks: null } : refusedBecause(verdict.reason);
-}
-
-interface AskedParts {
-  readonly head: RequestHead;
-  readonly body: RequestBodyStart;
 }
 
 /** Before any key is put in. */
@@ -205,18 +202,20 @@ function frame(method: string, headers: readonly (readonly [string, string])[], 
 }
 
 type Held =
-  | ({ readonly kind: 'held' } & Pick<RequestPlan, 'headers' | 'signer' | 'asks'>)
+  | ({ readonly kind: 'held' } & Pick<RequestPlan, 'headers' | 'signer' | 'unkeyed' | 'asks'>)
   | Extract<RequestDecision, { readonly kind: 'refused' }>;
 
 function holdToBound(bound: BoundHost | null, url: URL, asked: AskedRequest): Held {
-  if (bound === null) return { kind: 'held', headers: asked.headers, signer: null, asks: null };
+  const { headers } = asked;
+  if (bound === null) return { kind: 'held', headers, signer: null, unkeyed: headers, asks: null };
   const decision = bound.decide(asked);
   if (decision.kind === 'refused') return { ...refused({ tag: 'HTTP-request-denied' }), url, rule: decision.rule };
-  const { signer, asks } = decision;
-  if (!bound.isGuarded) return { kind: 'held', headers: decision.headers, signer, asks };
+  const { signer, unkeyed, asks } = decision;
+  if (!bound.isGuarded) return { kind: 'held', headers: decision.headers, signer, unkeyed, asks };
   return {
     kind: 'held',
     signer,
+    unkeyed,
     asks,
     headers: [...decision.headers.filter(([name]) => name.toLowerCase() !== 'accept-encoding'), asItIs],
   };

@@ -19,6 +19,8 @@ export type BoundDecision =
       readonly kind: 'permitted';
       /** With the key of the host where that is put in. */
       readonly headers: readonly HeaderLine[];
+      /** The same before the key is put in, and without the placeholder that stood for it. */
+      readonly unkeyed: readonly HeaderLine[];
       readonly keyed: boolean;
       /** Where the key itself is not put in: what is made of it is added to the request as it goes out. */
       readonly signer: RequestSigner | null;
@@ -51,6 +53,8 @@ export interface HeldRequest {
   readonly target: string;
   /** `content-type: text/plain`, with one byte a character; without keys, and without headers that say nothing of what is asked. */
   readonly headers: readonly string[];
+  /** The hash of the keys that were left out, in hexadecimal: nobody is shown it. Absent without one. */
+  readonly keys?: string;
   readonly body: {
     readonly bytes: number;
     /** In hexadecimal. */

@@ -45,6 +45,19 @@ describe('a request to a host with a credential', () => {
     );
   });
 
+  it('has neither the key nor what stood for it where a person reads it', () => {
+    const headers = [
+      ['accept', '*/*'],
+      ['X-Weird', placeholder],
+    ] as const;
+    const decision = boundHost({ ...bound, key: { ...key, scheme: 'raw', header: 'x-weird' } }).decide({
+      method: 'GET',
+      target: '/x',
+      headers,
+    });
+    expect(decision).toMatchObject({ keyed: true, unkeyed: [['accept', '*/*']] });
+  });
+
   it('keeps the placeholder as it is everywhere else', () => {
     expect(decide([['x-note', placeholder]], `/x?note=${placeholder}`)).toContain(`x-note: ${placeholder}\n`);
   });

@@ -126,7 +126,10 @@ function boundRequest({ origin, rules, key, rulings }: BoundOrigin, asked: Asked
       : key.allowsForeign && foreignCredential({ target, headers: rest }, key.header) !== null;
   if (placeholder === null || hasOther) return permitted(rest);
   if (tokens !== undefined) return { ...permitted(rest), keyed: true, signer: bearerOf(tokens, key) };
-  if (signing === undefined) return { ...permitted([...rest, [key.header, keyedValue(key)]]), keyed: true };
+  if (signing === undefined) {
+    const headers: readonly HeaderLine[] = [...rest, [key.header, keyedValue(key)]];
+    return { ...permitted(rest), headers, keyed: true };
+  }
   const kept = { ...asked, headers: unsigned(rest) };
   const signer = signerFor(kept, { ...signing, accessKeyId: key.user, secret: key.secret });
   if ('fault' in signer) return refuse(signingKey, notSigned(origin, signer.fault));
@@ -134,7 +137,7 @@ function boundRequest({ origin, rules, key, rulings }: BoundOrigin, asked: Asked
 }
 
 function permitted(headers: readonly HeaderLine[]): Extract<BoundDecision, { readonly kind: 'permitted' }> {
-  return { kind: 'permitted', headers, keyed: false, signer: null, asks: null };
+  return { kind: 'permitted', headers, unkeyed: headers, keyed: false, signer: null, asks: null };
 }
 
 function bearerOf(tokens: AccessTokens, { header }: HeldKey): RequestSigner {

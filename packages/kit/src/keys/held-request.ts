@@ -30,12 +30,18 @@ const leftOut: ReadonlySet<string> = new Set([
   'tracestate',
 ]);
 
+/** What says whose key a signature of AWS is made with; the rest of it differs each time. */
+const signedBy = /^AWS4-HMAC-SHA256 +Credential=[^/,\s]+/;
+
 /** `asked` has the headers that go out, before a key is put in. */
 export function heldRequest(
   { origin, method, target, headers }: AskedRequest & Pick<HeldRequest, 'origin'>,
   body: Uint8Array,
 ): HeldRequest {
   const shown = headers.map(([name, value]) => [name.toLowerCase(), value] as const);
+  const keys = shown.flatMap(([name, value]) =>
+    isCredentialHeader(name) ? [[name, signedBy.exec(value)?.[0] ?? value]] : [],
+  );
   return {
     origin,
     method,
@@ -43,6 +49,7 @@ export function heldRequest(
     headers: shown.flatMap(([name, value]) =>
       leftOut.has(name) || isCredentialHeader(name) ? [] : [`${name}: ${value}`],
     ),
+    ...(keys.length === 0 ? {} : { keys: sha256Hex(JSON.stringify(keys)) }),
     body: { bytes: body.length, sha256: sha256Hex(body), text: textOf(body) },
   };
 }

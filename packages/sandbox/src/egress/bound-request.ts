@@ -130,7 +130,7 @@ async function beginServing(
       return { kind: 'refused', status: read.status, reason, rule: asks ?? signingRule };
     }
     const body = read?.body ?? noBytes;
-    const reason = asks === null ? null : await unapproved(serving, { rule: asks, body });
+    const reason = asks === null ? null : await unapproved(serving, { rule: asks, body, unkeyed: decision.unkeyed });
     if (reason !== null) return { kind: 'refused', reason, rule: asks ?? '' };
     const framing = read === null ? head.framing : ({ kind: 'length', bytes: read.body.length } as const);
     const headers = upstreamHeaders(
@@ -154,7 +154,7 @@ async function beginServing(
 /** Why a request may not go out that a person has to approve; null once one has. */
 async function unapproved(
   { host: { origin }, head, rules: { requests, limits }, gone }: BoundServing,
-  { rule, body }: { readonly rule: string; readonly body: Buffer },
+  { rule, body, unkeyed }: { readonly rule: string; readonly body: Buffer } & Pick<Permitted, 'unkeyed'>,
 ): Promise<string | null> {
   const { method, target } = head;
   const what = `A request ${method} to ${origin}`;
@@ -162,7 +162,7 @@ async function unapproved(
     return `${what} is refused: a person has to approve it (${rule}), and no call of a task makes it.`;
   const held = AbortSignal.any([gone, AbortSignal.timeout(limits.askMs)]);
   // A header that `Connection` names is not sent, so a person is not shown it.
-  const headers = upstreamHeaders(head, new URL(origin).host);
+  const headers = upstreamHeaders({ ...head, headers: unkeyed }, new URL(origin).host);
   const verdict = await requests.judge(heldRequest({ origin, method, target, headers }, body), held);
   return verdict.kind === 'proceed' ? null : `${what} ${verdict.reason} (${rule}).`;
 }

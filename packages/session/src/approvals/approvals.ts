@@ -210,7 +210,10 @@ export class Approvals {
             effectOf: () => effectOf(request),
           },
         ),
-      open: () => this.list()[0]?.id ?? null,
+      open: (request) => {
+        const [open] = this.list();
+        return open !== undefined && open.digest === effectOf(request).digest ? open.id : null;
+      },
       missed: (request) => {
         const { digest } = effectOf(request);
         const settled = this.#held.latest;

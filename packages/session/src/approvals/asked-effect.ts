@@ -63,7 +63,7 @@ export function askedChange(
  */
 export function askedRequest(
   { toolName, arguments: args, digits }: Pick<CheckedCall, 'toolName' | 'arguments' | 'digits'>,
-  { request: { origin, method, target: path, headers, body }, argv }: RequestOfCall,
+  { request: { origin, method, target: path, headers, keys, body }, argv }: RequestOfCall,
   redact: (text: string) => string,
 ): AskedEffect {
   const by = argv === null ? { arguments: digits === undefined ? args : withDigits(sorted(args), digits) } : { argv };
@@ -73,7 +73,9 @@ export function askedRequest(
   const whole = { ...inShort, ...told, body: text === null ? size : body, called_by: by };
   const words = [method, `${origin}${path}`, text ?? `${size.bytes} bytes`, argv ?? [toolName, args]];
   const asked = effectOf(whole, { inShort, words, redact });
-  return { ...asked, isWhole: asked.isWhole && (text !== null || size.bytes === 0) };
+  // The same request with the key of another account is another one.
+  const digest = keys === undefined ? asked.digest : `sha256:${sha256Hex(`${asked.digest} ${keys}`)}`;
+  return { ...asked, digest, isWhole: asked.isWhole && (text !== null || size.bytes === 0) };
 }
 
 interface RequestOfCall {

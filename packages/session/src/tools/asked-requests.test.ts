@@ -132,6 +132,20 @@ describe('a request that is held', () => {
     expect(shown).toEqual(['content-type: text/plain', 'if-match: "1"']);
   });
 
+  it('has a hash of its keys with it, and of a signature of AWS only who makes it', () => {
+    const keysOf = (name: string, value: string) =>
+      heldRequest({ origin, method: 'POST', target: '/', headers: [[name, value]] }, Buffer.alloc(0)).keys;
+    const signature = (who: string, at: string): string =>
+      `AWS4-HMAC-SHA256 Credential=${who}/${at}/eu-west-1/s3/aws4_request, SignedHeaders=host, Signature=${at}`;
+    expect(keysOf('accept', 'text/plain')).toBe(undefined);
+    expect(keysOf('Cookie', 'a=b')).toMatch(/^[0-9a-f]{64}$/);
+    expect(keysOf('cookie', 'a=b')).toBe(keysOf('Cookie', 'a=b'));
+    expect(keysOf('Cookie', 'a=c')).not.toBe(keysOf('Cookie', 'a=b'));
+    const [one, later, other] = [signature('ONE', '1'), signature('ONE', '2'), signature('TWO', '1')];
+    expect(keysOf('authorization', later)).toBe(keysOf('authorization', one));
+    expect(keysOf('authorization', other)).not.toBe(keysOf('authorization', one));
+  });
+
   it('has its text with it, or its size and hash alone where that is no text or too long', () => {
     const shown = (body: Buffer) => heldRequest({ origin, method: 'POST', target: '/', headers: [] }, body).body;
     const sha256 = '2cf24dba5fb0a30e26e83b2ac5b9e29e1b161e5c1fa7425e73043362938b9824';

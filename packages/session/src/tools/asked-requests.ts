@@ -28,7 +28,7 @@ export class AskedRequests implements RequestJudge {
     const answer = this.#turns.next(async () => await this.#judge(request, held));
     const answered = new AbortController();
     try {
-      return await Promise.race([answer, this.#late(held, answered.signal)]);
+      return await Promise.race([answer, this.#late(request, held, answered.signal)]);
     } finally {
       answered.abort();
     }
@@ -36,7 +36,7 @@ export class AskedRequests implements RequestJudge {
 
   async #judge(request: HeldRequest, held: AbortSignal): Promise<RequestVerdict> {
     if (this.#turns.isOver) return refused('needs a person to approve it, and its call is over');
-    if (held.aborted) return this.#notYet();
+    if (held.aborted) return this.#notYet(request);
     const key = JSON.stringify(request);
     const known = this.#denied.get(key);
     if (known !== undefined) return known;
@@ -50,16 +50,16 @@ export class AskedRequests implements RequestJudge {
   }
 
   /** `held` may be of many requests: nothing listens to it once `answered` is aborted. */
-  #late(held: AbortSignal, answered: AbortSignal): Promise<RequestVerdict> {
+  #late(request: HeldRequest, held: AbortSignal, answered: AbortSignal): Promise<RequestVerdict> {
     return new Promise((resolve) => {
-      const late = (): void => resolve(this.#notYet());
+      const late = (): void => resolve(this.#notYet(request));
       if (held.aborted) late();
       else held.addEventListener('abort', late, { once: true, signal: answered });
     });
   }
 
-  #notYet(): RequestVerdict {
-    const id = this.#questions.open();
+  #notYet(request: HeldRequest): RequestVerdict {
+    const id = this.#questions.open(request);
     const which = id === null ? '' : ` (${id})`;
     return refused(`waits for a person to approve it${which}: make it again, unchanged, to have the answer`);
   }

@@ -41,8 +41,8 @@ export type CallVerdict =
 export interface RequestQuestions extends Pick<RequestJudge, 'asks'> {
   /** Rejects as `requestInput` does. */
   readonly ask: (request: HeldRequest) => Promise<CallVerdict>;
-  /** Returns the id of the question that waits for a person; null where none does. */
-  readonly open: () => string | null;
+  /** Returns the id of the question about this request that waits for a person; null where none does. */
+  readonly open: (request: HeldRequest) => string | null;
   /** Called with a request that was just allowed and did not go out: nobody waited for it any more. */
   readonly missed: (request: HeldRequest) => void;
 }

@@ -30,6 +30,7 @@ function sending(
 ) {
   const log: ApprovalRecord[] = [];
   const sent: string[] = [];
+  const reasons: string[] = [];
   const history: HistoryEvent[] = [];
   let approvals: Approvals | null = null;
   const left = [...requests];
@@ -44,6 +45,7 @@ function sending(
         gone.abort();
       }
       const verdict = await judged;
+      if (verdict?.kind === 'refused') reasons.push(verdict.reason);
       if (verdict?.kind === 'proceed') sent.push(`${target} ${body}`.trim());
     }
     await turns.over();
@@ -88,7 +90,7 @@ function sending(
     (fixture.driver.requests.at(-1)?.messages ?? []).flatMap((message) =>
       message.role === 'tool' ? message.content.map((block) => (block.type === 'text' ? block.text : '')) : [],
     );
-  return { fixture, running, log, sent, history, open, answer, told };
+  return { fixture, running, log, sent, reasons, history, open, answer, told };
 }
 
 describe('a request that a person is asked about', () => {
@@ -181,6 +183,45 @@ describe('a request that a person is asked about', () => {
     await answer('deny', 'once', 2);
     await running;
     expect(sent).toEqual(['/ {}', '/ {}']);
+  });
+
+  it('needs another answer with the key of another account, which nobody is shown', async () => {
+    const withKey = (key: string): Sent => ({ target: '/a', headers: [['Authorization', `Bearer ${key}`]] });
+    const [own, foreign] = [withKey('key-of-one-account'), withKey('key-of-another-one')];
+    const { running, log, sent, open, answer } = sending([[own], [own, foreign], [{ target: '/a' }]]);
+    const shown = [await open()];
+    await answer('allow', 'session');
+    shown.push(await open(2));
+    await answer('deny', 'once', 2);
+    shown.push(await open(3));
+    await answer('deny', 'once', 3);
+    await running;
+    expect(sent).toEqual(['/a', '/a']);
+    expect(shown[1]?.effect).toEqual(shown[0]?.effect);
+    expect(new Set(shown.map(({ digest }) => digest)).size).toBe(3);
+    const { keys = 'none' } = heldRequest(
+      { origin, method: 'POST', ...own, headers: own.headers ?? [] },
+      Buffer.alloc(0),
+    );
+    const text = JSON.stringify([shown, log]);
+    for (const secret of ['key-of', keys]) expect(text).not.toContain(secret);
+  });
+
+  it('names the question that is open only if that is about itself', async () => {
+    const { running, reasons, open, answer } = sending([
+      [
+        { target: '/a', leaves: true },
+        { target: '/b', leaves: true },
+        { target: '/a', leaves: true },
+      ],
+    ]);
+    const { id } = await open();
+    await expect.poll(() => reasons.length).toBe(3);
+    await answer('deny');
+    await running;
+    const waits = 'waits for a person to approve it';
+    const again = ': make it again, unchanged, to have the answer';
+    expect(reasons).toEqual([`${waits} (${id})${again}`, `${waits}${again}`, `${waits} (${id})${again}`]);
   });
 
   it('can be allowed once alone where its body cannot be read', async () => {
