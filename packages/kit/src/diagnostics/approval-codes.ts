@@ -41,7 +41,7 @@ export const approvalCodes = {
   'W-APR-005': {
     title: 'a notification did not arrive',
     explanation:
-      'notify of the manifest names the address, and it did not take a notification: it could not be reached in ten seconds, gave another answer than 2xx, or redirects. Or notify.command of ~/.svc/config.yaml names a program that cannot be run, lies where the capsule writes, did not end in ten seconds, or ended with another code than 0. svc tries five more times, then goes on with the next one, and no task waits for that. This is said once until one arrives (docs/boundary.md).',
+      'notify of the manifest names the address, and it did not take a notification: it could not be reached in ten seconds, gave another answer than 2xx, or redirects. Or notify.command of ~/.svc/config.yaml names a program that cannot be run, lies where the capsule writes, did not end in ten seconds, or ended with another code than 0. svc tries five more times, then goes on with the next one, and no task waits for that. This is said once until one arrives (docs/boundary.md). A question that is open already waits on, also where nobody counts as there from now on: svc approve answers it.',
   },
   'W-APR-006': {
     title: 'calls that were approved for every session will be asked about again',

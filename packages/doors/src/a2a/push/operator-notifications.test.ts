@@ -245,7 +245,26 @@ describe('the target of an operator', () => {
     ask('And then?');
     expect(await notifications.end()).toMatchObject({ sent: 0, lost: 3, reason: 'it answered 410' });
     expect(receiver.received).toHaveLength(1);
-    expect(warnings.map(({ code }) => code)).toEqual(['W-APR-005']);
+    expect(warnings.map(({ code, hint }) => `${code} ${hint}`)).toEqual([
+      'W-APR-005 it counts as nobody now; a question that is open waits on until svc approve answers it or its time is over',
+    ]);
+  });
+
+  it('counts as nobody, and svc says so, where it answers 410 after another failure', async () => {
+    const answers = [500, 410];
+    const port = await listening((request, response) => {
+      request.resume();
+      response.writeHead(answers.shift() ?? 204).end();
+    });
+    const { ask, clock, warnings } = notifying(port);
+    ask('Which one?');
+    await expect.poll(() => warnings.length).toBe(1);
+    clock.advance(1000);
+    await expect.poll(() => warnings.length).toBe(2);
+    expect(warnings.map(({ message, hint = '' }) => `${message.split(': ')[1]} ${hint.split(';')[0]}`)).toEqual([
+      'it answered 500 ',
+      'it answered 410 it counts as nobody now',
+    ]);
   });
 
   it('holds up the end of a session for two seconds where it says nothing', async () => {

@@ -129,12 +129,16 @@ export class OperatorNotifications {
     this.#queue.add(Buffer.from(JSON.stringify(body)));
   }
 
-  /** Says once that notifications do not arrive, until one does. */
+  /** Says once that notifications do not arrive, until one does, and that the target wants no more. */
   #came(why: string | null): void {
     const wasFailing = this.#isFailing;
     this.#isFailing = why !== null;
-    if (why === null || wasFailing) return;
+    if (why === null || (wasFailing && why !== gone)) return;
     const { target, onWarning } = this.#session;
-    onWarning(new Diagnostic('W-APR-005', `a notification did not reach ${target.place}: ${why}`));
+    const message = `a notification did not reach ${target.place}: ${why}`;
+    const isNobody = why === gone || target.needsSuccess;
+    const hint =
+      'it counts as nobody now; a question that is open waits on until svc approve answers it or its time is over';
+    onWarning(new Diagnostic('W-APR-005', message, isNobody ? { hint } : {}));
   }
 }
