@@ -7,14 +7,17 @@ import { join } from 'node:path';
 import fc from 'fast-check';
 
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
+import type { HeldRequest } from '@svc/kit/keys/bound-host.ts';
+import { heldRequest } from '@svc/kit/keys/held-request.ts';
 import { approvalFile, type ApprovalRecord, openApprovalLog } from '@svc/record/sessions/approval-log.ts';
 import { calls, says } from '../../../../test/support/fake-driver.ts';
 import { fakeTool, passed, SessionFixture } from '../../../../test/support/session-fixture.ts';
 import { Approvals } from '../../src/approvals/approvals.ts';
+import { askingLaunch } from '../../src/tools/asking-launch.ts';
 
 type Step =
   | { readonly does: 'allow' | 'deny'; readonly by: string; readonly far: 'once' | 'session' | 'manifest' }
-  | { readonly does: 'forge' | 'late' | 'message' | 'cancel' | 'expire' | 'stop' };
+  | { readonly does: 'forge' | 'late' | 'message' | 'cancel' | 'expire' | 'stop' | 'leave' };
 
 const step: fc.Arbitrary<Step> = fc.oneof(
   fc.record({
@@ -22,14 +25,14 @@ const step: fc.Arbitrary<Step> = fc.oneof(
     by: fc.constantFrom('token:a', 'person'),
     far: fc.constantFrom('once', 'session', 'manifest'),
   }),
-  fc.record({ does: fc.constantFrom('forge', 'late', 'message', 'cancel', 'expire', 'stop') }),
+  fc.record({ does: fc.constantFrom('forge', 'late', 'message', 'cancel', 'expire', 'stop', 'leave') }),
 );
 
 /** What is done while the n-th question waits, one after the other in one turn of the event loop; and the write at which the process ends. */
 const plan = fc.record({
-  /** `file` is a call that is asked about in its middle. */
-  texts: fc.array(fc.constantFrom('main', 'prod', 'file'), { minLength: 1, maxLength: 3 }),
-  steps: fc.array(fc.array(step, { minLength: 1, maxLength: 4 }), { minLength: 3, maxLength: 3 }),
+  /** `file` and `sends` are calls that are asked about in their middle: `sends` makes two requests, each again if nobody waited for its answer. */
+  texts: fc.array(fc.constantFrom('main', 'prod', 'file', 'sends'), { minLength: 1, maxLength: 3 }),
+  steps: fc.array(fc.array(step, { minLength: 1, maxLength: 4 }), { minLength: 5, maxLength: 5 }),
   /** Whether a call that is allowed in every session can be written there. */
   keeps: fc.boolean(),
   dies: fc.option(fc.record({ at: fc.nat(8), isWritten: fc.boolean() }), { nil: null }),
@@ -37,7 +40,16 @@ const plan = fc.record({
 
 type Plan = typeof plan extends fc.Arbitrary<infer Each> ? Each : never;
 
-const rules = [{ allow: { tool: 'edit' } }, { ask: { tool: 'edit', path: 'config/**' } }];
+const origin = 'https://api.test';
+const rules = [
+  { allow: { tool: 'edit' } },
+  { ask: { tool: 'edit', path: 'config/**' } },
+  { allow: { tool: 'send' } },
+  { ask: { request: `POST ${origin}/**` } },
+];
+const sent = ['1', '2'].map((body) =>
+  heldRequest({ origin, method: 'POST', target: '/x', headers: [] }, Buffer.from(body)),
+);
 const change = { operation: 'write', path: 'config/app', to: null, isTree: false, isLinked: false } as const;
 
 /** Sentences on what went wrong in so many sessions. */
@@ -65,13 +77,19 @@ async function played({ texts, steps, keeps, dies }: Plan, folder: string): Prom
   let ran = 0;
   let approvals: Approvals | null = null;
   const written = (): readonly ApprovalRecord[] => linesOf(folder);
-  const happens = (): void => {
+  /** Requests that were allowed, and started, when nobody waited any more. */
+  let unsent = 0;
+  let leaves = new AbortController();
+  const happens = (request?: HeldRequest): void => {
     if (isDead) return;
     ran += 1;
-    faults.push(...unapproved(written(), ran));
+    faults.push(...unapproved(written(), ran + unsent));
+    if (request !== undefined) faults.push(...ofAnother(written(), request));
   };
   const kept = new Map<string, string>();
-  const made = texts.map((to): [string, object] => (to === 'file' ? ['edit', {}] : ['push', { to }]));
+  const made = texts.map((to): [string, object] =>
+    to === 'file' ? ['edit', {}] : to === 'sends' ? ['send', {}] : ['push', { to }],
+  );
   const fixture = new SessionFixture({
     turns: [calls(...made), says('Done.')],
     tools: [
@@ -83,6 +101,22 @@ async function played({ texts, steps, keeps, dies }: Plan, folder: string): Prom
         const verdict = await judgeChange?.(change);
         if (verdict?.kind === 'proceed') happens();
         return passed('edited');
+      }),
+      fakeTool('send', async (_args, context) => {
+        const { requests } = context;
+        if (requests === undefined) throw new Error('nobody judges its requests');
+        const missed = (request: HeldRequest): void => {
+          unsent += 1;
+          requests.missed(request);
+        };
+        const { turns, asking } = askingLaunch({ requests: { ...requests, missed } }, { asksRequests: true });
+        for (const request of [...sent, ...sent]) {
+          leaves = new AbortController();
+          const verdict = await asking.requests?.judge(request, leaves.signal);
+          if (verdict?.kind === 'proceed') happens(request);
+        }
+        await turns.over();
+        return passed('sent');
       }),
     ],
     approvals: (recorder, clock) =>
@@ -171,6 +205,9 @@ async function played({ texts, steps, keeps, dies }: Plan, folder: string): Prom
           return;
         case 'stop':
           void fixture.session.shutDown();
+          return;
+        case 'leave':
+          leaves.abort();
       }
     } catch (error) {
       if (!(error instanceof Diagnostic)) throw error;
@@ -204,6 +241,14 @@ export function unapproved(records: readonly ApprovalRecord[], number: number): 
       record.k === 'settled' && record.decision === 'allow' && record.digest === own.digest && record.by !== '',
   );
   return allowed ? [] : ['a call ran without a written allow of its digest'];
+}
+
+/** The request that just goes out is the one that its line was asked about. */
+function ofAnother(records: readonly ApprovalRecord[], { body }: HeldRequest): readonly string[] {
+  const started = records.findLast(({ k }) => k === 'started');
+  const asked = records.find((record) => record.k === 'asked' && record.digest === started?.digest);
+  const is = asked?.k === 'asked' && JSON.stringify(asked.effect).includes(body.sha256);
+  return is ? [] : ['a request went out by the answer to another one'];
 }
 
 export function settledOnce(records: readonly ApprovalRecord[]): readonly string[] {
