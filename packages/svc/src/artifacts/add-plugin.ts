@@ -13,6 +13,7 @@ import { Diagnostic, DiagnosticList } from '@svc/kit/diagnostics/diagnostic.ts';
 import { firstNames, quoted, shortened } from '@svc/kit/diagnostics/printable.ts';
 import { shellWord } from '@svc/kit/diagnostics/shell-word.ts';
 import { readTextIfThere } from '@svc/kit/files/read-text.ts';
+import { jsonFault } from '@svc/kit/json-fault.ts';
 import { isBeneath } from '@svc/kit/files/resolve-beneath.ts';
 import { namesIfThere, unlessRefused } from '@svc/kit/files/unless-refused.ts';
 import { endpointFault } from '@svc/kit/net/endpoint.ts';
@@ -223,9 +224,12 @@ function jsonAt(root: string, file: string): JsonObject | null {
   const text = readTextIfThere(path);
   if (text === null) return null;
   refuseOutside(root, path);
-  const value = parseJsonObject(text.replace(/^\uFEFF/, ''));
-  if (value === null) throw unfit(root, file, 'is no JSON object');
-  return value;
+  const json = text.replace(/^\uFEFF/, '');
+  const value = parseJsonObject(json);
+  if (value !== null) return value;
+  const fault = jsonFault(json);
+  if (fault === null) throw unfit(root, file, 'is no JSON object');
+  throw new Diagnostic('E-ART-004', `${file} is no JSON from here on`, { location: { file: path, ...fault } });
 }
 
 function refuseOutside(root: string, path: string): void {
@@ -245,7 +249,7 @@ function refuseOtherVersion(root: string, file: string, { $schema: schema = null
 }
 
 function unfit(root: string, file: string, why: string): Diagnostic {
-  return new Diagnostic('E-ART-004', `${join(root, file)} ${why}`, {
-    hint: 'list its skills one by one, by their folders',
-  });
+  const hasSkills = existsSync(join(root, 'skills'));
+  const details = hasSkills ? { hint: 'list its skills one by one, by their folders' } : {};
+  return new Diagnostic('E-ART-004', `${join(root, file)} ${why}`, details);
 }

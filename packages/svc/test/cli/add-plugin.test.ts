@@ -60,7 +60,10 @@ async function add(...args: readonly string[]): Promise<Added> {
   } catch (error) {
     if (!(error instanceof Diagnostic || error instanceof DiagnosticList)) throw error;
     const all = error instanceof Diagnostic ? [error] : error.diagnostics;
-    faults.push(...all.map(({ code, message, hint = '' }) => `${code} ${message} | ${hint}`));
+    for (const { code, message, hint = '', location } of all) {
+      const place = location === undefined ? '' : ` at ${location.file}:${location.line}:${location.column}`;
+      faults.push(`${code} ${message} | ${hint}${place}`);
+    }
   }
   return { stdout: writtenText(stdout), stderr: writtenText(stderr), faults };
 }
@@ -163,8 +166,12 @@ describe('svc add of a plugin', () => {
       expect(listed()).toBe(manifest);
       expect(readLock(join(root, 'project'))).toBe(null);
     };
-    await refused({ ...good, 'plugin.json': '{ "name": ' }, '^E-ART-004 .*plugin.json is no JSON object');
-    await refused({ ...good, 'plugin.json': '[]' }, '^E-ART-004 .*is no JSON object');
+    await refused(
+      { ...good, 'plugin.json': '{\n"name": ' },
+      '^E-ART-004 plugin.json is no JSON from here on .*/plugin.json:2:9$',
+    );
+    await refused({ ...good, 'plugin.json': '[]' }, '^E-ART-004 .*is no JSON object .* list its skills one by one');
+    await refused({ 'plugin.json': '[]' }, '^E-ART-004 .*is no JSON object \\| $');
     await refused({ ...good, 'plugin.json': {} }, '^E-ART-004 .*is no JSON object with a name');
     const later = 'https://agent-plugins.org/schemas/2.0.0/plugin.schema.json';
     await refused(
@@ -176,7 +183,10 @@ describe('svc add of a plugin', () => {
       '^E-IO-001 .*larger than 1 MiB',
     );
     await refused({ ...good, 'mcp.json': { mcpServers: [] } }, '^E-ART-004 .*mcp.json has no object mcpServers');
-    await refused({ ...good, 'mcp.json': '['.repeat(1000) }, '^E-ART-004 .*mcp.json is no JSON object');
+    await refused(
+      { ...good, 'mcp.json': '['.repeat(1000) },
+      '^E-ART-004 mcp.json is no JSON from here on .*/mcp.json:1:1001$',
+    );
     await refused({ 'plugin.json': good['plugin.json'], 'commands/a.md': '' }, '^E-ART-008 .*has nothing .*"commands"');
     await refused(
       { ...good, 'mcp.json': mcp('tracker'), 'skills/bad/SKILL.md': 'no head', 'skills/Pdf/SKILL.md': skill() },
