@@ -52,7 +52,7 @@ function start(minute: FirstMinute, args: readonly string[] = ['--allow', 'curl'
 async function answers(terminal: TerminalProcess, host: string, keys: string): Promise<void> {
   const row = `  "${host}", to which a command can send whatever the task can read`;
   await terminal.shows(new RegExp(`^${row.replaceAll('.', '\\.')}$`));
-  await terminal.shows(/^grant it\? y for this command, s in this session, n no >/);
+  await terminal.shows(/^grant it\? y for this or the next command, s in this session, n no >/);
   await new Promise((resolve) => setTimeout(resolve, 400));
   terminal.type(keys);
 }
@@ -118,6 +118,7 @@ describe.skipIf(!hasPseudoTerminals())('a host that a task was not granted (skip
     expect(first).toContain(told('shop.example'));
     expect(gaveUp).toMatch(/^exit code: 28$/m);
     expect(gaveUp).toContain(told('late.example'));
+    expect(terminal.terminal.rows.join('\n')).toContain('[a person has granted http://late.example:80 to this');
     expect(next).toContain('stdout:\nfrom late.example\n');
     expect(last).toContain('[http://late.example:80 stays refused: a person denied this call]');
     expect(asked).toHaveLength(3);
@@ -154,7 +155,7 @@ describe.skipIf(!hasPseudoTerminals())('a host that a task was not granted (skip
   it('waits for its turn, and makes no question once the task is canceled', async (context) => {
     const minute = await fresh(context, 'for n in 1 2 3; do curl -sS http://shop$n.example/ & done; wait');
     const terminal = start(minute);
-    await terminal.shows(/^grant it\? y for this command/);
+    await terminal.shows(/^grant it\? y for this or the next command/);
     await new Promise((resolve) => setTimeout(resolve, 500));
     const [open] = approvals(minute);
     terminal.type('\u0003');
@@ -175,7 +176,7 @@ describe.skipIf(!hasPseudoTerminals())('a host that a task was not granted (skip
     await answers(terminal, 'http://shop.example:80', 's\r');
     expect(await terminal.ended).toBe(0);
     const again = start(minute, ['--continue', 'and again']);
-    await again.shows(/^grant it\? y for this command/);
+    await again.shows(/^grant it\? y for this or the next command/);
     again.child.kill('SIGKILL');
     expect(asked).toHaveLength(1);
   }, 120_000);

@@ -264,7 +264,7 @@ describe.skipIf(!hasPseudoTerminals())('a person at the terminal (skipped withou
     expect([alone.code, alone.stderr]).toEqual([
       1,
       expect.stringMatching(
-        /answers it too\nerror\[E-APR-003\]: nothing was answered: there is no terminal to ask on\nhint: svc approve apr_\w+ --allow or --deny answers\n$/,
+        /^\? (?![^]*answers it too)[^]*\nerror\[E-APR-003\]: nothing was answered: there is no terminal to ask on\nhint: svc approve apr_\w+ --allow or --deny answers\n$/,
       ),
     ]);
     expect((await svc(workspace, ['approve', '--list'], { env })).stdout).toMatch(/^\? [^]* answers it too\n$/);

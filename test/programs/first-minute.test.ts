@@ -370,7 +370,12 @@ describe('svc "task" in a folder without a manifest', () => {
     expect(ran).toMatchObject({ code: 0, stdout: expect.stringMatching(/status: {2}ok\n$/) as string });
     // In the folder of the task the manifest lies in its root.
     const here = await minute.svc(['new', 'capsule', 'shop', '--from', id, '--dir', '.']);
-    expect(here).toMatchObject({ code: 0, stderr: 'next: svc run --manifest svc.yaml --task "<task>"\n' });
+    expect(here).toMatchObject({
+      code: 0,
+      stderr:
+        'next: svc run --manifest svc.yaml --task "<task>"\n' +
+        'svc sessions --all lists what this folder did without it\n',
+    });
     expect(readFileSync(join(minute.folder, 'svc.yaml'), 'utf8')).toMatch(
       /^ {2}project: \{ path: "\.", write: true \}/m,
     );

@@ -147,9 +147,11 @@ describe('svc new', { timeout: 120_000 }, () => {
 
   it('keeps what runs leave beside a capsule out of git, and its secrets', async () => {
     const workspace = emptyWorkspace();
-    await svc(workspace, ['new', 'capsule', 'first']);
     const folder = join(workspace.folder, 'first');
+    mkdirSync(folder);
     const own = { ...workspace, folder };
+    const made = await svc(own, ['new', 'capsule', 'first', '--dir', '.']);
+    expect(made.stderr).toBe('next: svc run --task "Say hello"\n');
     expect((await svc(own, ['run', '--task', 'Say hello'])).code).toBe(0);
     expect((await svc(own, ['test', '--record', 'greets'])).code).toBe(0);
     mkdirSync(join(folder, '.svc', 'acp'));

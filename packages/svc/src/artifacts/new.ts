@@ -23,7 +23,7 @@ import { makeDirectories } from '@svc/kit/files/make-directories.ts';
 import { findPackageRoot } from '@svc/kit/files/package-root.ts';
 import { unlessRefused } from '@svc/kit/files/unless-refused.ts';
 import type { CommandContext } from '@svc/terminal/screen/command-context.ts';
-import { exactLine, jsonLine, say, type Shown } from '@svc/terminal/screen/shown.ts';
+import { exactLine, joined, jsonLine, say, type Shown } from '@svc/terminal/screen/shown.ts';
 
 /** `svc new <kind> <name>`: a folder that can be built, or run, as it is; its path is what stdout gets (docs/cli.md "svc new"). */
 export function newCommand(context: CommandContext): Command {
@@ -133,23 +133,25 @@ function removeMade(paths: readonly string[]): void {
 
 function nextOfSession(directory: string, files: ReadonlyMap<string, string | Uint8Array>): Shown {
   const named = / project: \{ write/.test(String(files.get('svc.yaml'))) ? ' --project <dir>' : '';
-  return say`next: svc run --manifest ${join(directory, 'svc.yaml')}${named} --task "<task>"\n`;
+  const before = directory === '.' ? say`svc sessions --all lists what this folder did without it\n` : say``;
+  return joined([say`next: svc run --manifest ${join(directory, 'svc.yaml')}${named} --task "<task>"\n`, before]);
 }
 
 function nextSteps(kind: NewKind, directory: string, language: Language): Shown {
+  const there = directory === '.' ? '' : `cd ${directory} && `;
   if (language !== 'typescript') {
     const { source } = foreign[language];
-    return say`next: cd ${directory} && sh build.sh && svc build, after every change of ${source}\n`;
+    return say`next: ${there}sh build.sh && svc build, after every change of ${source}\n`;
   }
   switch (kind) {
     case 'capsule':
-      return say`next: cd ${directory} && svc run --task "Say hello"\n`;
+      return say`next: ${there}svc run --task "Say hello"\n`;
     case 'skill':
       return say`next: write ${join(directory, 'skill.md')}, then svc build ${directory}\n`;
     case 'tool':
     case 'hook':
     case 'driver':
-      return say`next: cd ${directory} && npm install && svc build, after every change of component.ts\n`;
+      return say`next: ${there}npm install && svc build, after every change of component.ts\n`;
   }
 }
 

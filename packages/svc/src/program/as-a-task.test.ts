@@ -47,6 +47,13 @@ describe('what follows the message about a wrong command line', () => {
     expect(nextStep(error, words, null).text).toBe(step);
   });
 
+  it('says of --trust that svc run does without', () => {
+    const error = { code: 'commander.unknownOption', message: "error: unknown option '--trust'" };
+    expect(nextStep(error, ['run', '--trust'], null).text).toBe(
+      'svc run needs no --trust: it runs the manifest that is named, ./svc.yaml without a name\n',
+    );
+  });
+
   it.each([
     ['why?', 'to give it as a task: svc -p "why?"\n'],
     ['it-fails', 'to give it as a task: svc -p it-fails\n'],

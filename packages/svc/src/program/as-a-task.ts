@@ -37,6 +37,8 @@ export function nextStep(
     return words.length === 2
       ? exactLine`to give it as a task: svc run --task "${redactHandles(second)}"\n`
       : exactLine`to give it as a task: svc run --task "<task>"\n`;
+  if (first === 'run' && message.includes("unknown option '--trust'"))
+    return exactLine`svc run needs no --trust: it runs the manifest that is named, ./svc.yaml without a name\n`;
   if (first === 'add' && second.startsWith('mcp:') && aboutArguments.has(code))
     return exactLine`the command of a server is one word: svc add "${words.slice(1).map(redactHandles).join(' ')}"\n`;
   if (code === 'commander.unknownOption' && words.slice(0, -1).includes('--mcp'))

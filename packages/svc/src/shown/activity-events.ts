@@ -2,6 +2,7 @@
 
 import type { Activity } from '@svc/session/task/activity.ts';
 import type { Task } from '@svc/session/task/task.ts';
+import { unfenced } from '@svc/terminal/screen/shown.ts';
 import type { SessionEvent } from './session-event.ts';
 
 /**
@@ -84,7 +85,9 @@ function usageOf({ outcome }: Extract<Activity, { kind: 'inference-ended' }>): r
 }
 
 function resultOf({ input, digits, call, step }: Extract<Activity, { kind: 'call-ended' }>): SessionEvent {
-  const { toolName: name, callId, unfenced: content, exitCode, truncated: isCut } = call;
+  const { toolName: name, callId, exitCode, truncated: isCut } = call;
+  // With what svc says behind the fence, as in a chat.
+  const content = unfenced(call.content, call.fenceSource);
   const { isError, denied: isRefused, durationMs } = call;
   return {
     kind: 'result',

@@ -8,10 +8,10 @@ const maxTitle = 400;
 /** Nobody reads a call in less: what is typed until then was meant for something else. */
 export const readingMs = 300;
 
-/** What would happen first, the question last. All of it is printable ASCII, as JSON. */
-export function approvalRows(asked: AskedApproval): Shown {
+/** What would happen first, the question last, and where else it is answered unless it is answered by `svc approve` itself. All of it is printable ASCII, as JSON. */
+export function approvalRows(asked: AskedApproval, isAnsweredHere = false): Shown {
   const { id, effect } = asked;
-  const elsewhere = effect['kind'] === 'grant' ? [] : [`  svc approve ${id} answers it too`];
+  const elsewhere = isAnsweredHere || effect['kind'] === 'grant' ? [] : [`  svc approve ${id} answers it too`];
   const [first = '', ...others] = [...askedRows(asked), ...elsewhere];
   return joined([say`? ${first}`, ...others.flatMap((row) => [say`\n`, say`${row}`])]);
 }
@@ -27,7 +27,8 @@ const verbs: Readonly<Record<string, string>> = { path: 'change', request: 'send
 /** The line in which it is answered. */
 export function approvalPrompt({ options, effect, ...asked }: AskedApproval): string {
   if (effect['kind'] === 'grant') {
-    const once = typeof effect['host'] === 'string' ? 'this' : 'the next';
+    // A command that has given up on a host leaves the grant to the next one.
+    const once = typeof effect['host'] === 'string' ? 'this or the next' : 'the next';
     const what = typeof effect['write'] === 'string' ? 'writing in it' : 'it';
     return `grant ${what}? y for ${once} command, s in this session, n no > `;
   }

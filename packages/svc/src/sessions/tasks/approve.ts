@@ -124,7 +124,7 @@ async function answerTo(
   if (allow === true) return { id, digest, decision: 'allow', option, note: null };
   if (deny === true) return { id, digest, decision: 'deny', option: 'once', note: note ?? null };
   const { stderr } = context;
-  stderr.write(say`${approvalRows(approval)}\n`);
+  stderr.write(say`${approvalRows(approval, true)}\n`);
   if (!canAsk(context)) throw nothing('there is no terminal to ask on', `svc approve ${id} --allow or --deny answers`);
   const lines = createInterface({ input: process.stdin, terminal: false });
   try {
