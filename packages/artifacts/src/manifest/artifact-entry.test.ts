@@ -109,9 +109,20 @@ it('an entry of artifacts has a range and a place of its own, which are checked'
   ]);
   for (const from of ['tools', 'github:acme', 'http://example.com/a', 'oci://', 'oci://h/UPPER', 'oci://h/a:tag']) {
     expect(refusal(listing(`from: ${JSON.stringify(from)}`)), from).toEqual([
-      expect.stringContaining('artifacts[0].from must be github:<owner>/<repo>@<tag>, oci://') as string,
+      expect.stringContaining('artifacts[0].from must be github:<owner>/<repo>@<tag>, github:<owner>') as string,
     ]);
   }
+  for (const folder of ['', '/etc', '../x', 'a//b', 'a/../b', 'a\\b', 'a@b', 'a#b']) {
+    expect(
+      refusal(listing(`runtime: skill, from: ${JSON.stringify(`github:acme/tools@v1#${folder}`)}`)),
+      folder,
+    ).toEqual([expect.stringContaining('artifacts[0].from must be github:<owner>/<repo>@<tag>, ') as string]);
+  }
+  expect(refusal(listing('runtime: skill, from: "github:acme/tools@a/../../b#x"'))).toHaveLength(1);
+  expect(refusal(listing('runtime: skill, from: "github:acme/tools@feature/x#skills/pdf", tools: [Read]'))).toEqual([]);
+  expect(refusal(listing('from: "github:acme/tools@v1#skills/pdf"'))).toEqual([
+    expect.stringContaining('artifacts[0].from names a folder of a repository, and those are skills') as string,
+  ]);
   expect(refusal(listing('from: "oci://registry.example.com:5000/acme/echo"'))).toEqual([]);
   expect(refusal(listing('source: ./echo, range: ^1.0.0'))).toEqual([expect.stringContaining('E-MAN-003') as string]);
   expect(load(listing('wish: ^1.0.0')).warnings.map(({ code }) => code)).toEqual(['W-SEC-019']);

@@ -3,9 +3,22 @@
 import { endpointFault } from '@svc/kit/net/endpoint.ts';
 import { ociAddress, ociAddressFault, ociPrefix, type OciRepositoryName } from './oci-reference.ts';
 
-/** A release of a GitHub repository, a repository of an OCI registry, whose tags are versions, or an MCP server on the web. */
+/** A folder of a GitHub repository that is a skill. */
+export interface RepositoryFolder {
+  /** `<owner>/<repo>` */
+  readonly repo: string;
+  /** A tag, a branch or a commit. */
+  readonly ref: string;
+  /** From the root of the repository, which is `.` itself. */
+  readonly folder: string;
+}
+
+/**
+ * A release of a GitHub repository, a folder of one, a repository of an OCI registry, whose tags are versions, or an MCP server on the web.
+ */
 export type ArtifactPlace =
   | { readonly kind: 'github'; readonly owner: string; readonly repo: string; readonly tag: string }
+  | { readonly kind: 'folder'; readonly at: RepositoryFolder }
   | { readonly kind: 'oci'; readonly at: OciRepositoryName }
   | { readonly kind: 'mcp'; readonly url: URL };
 
@@ -27,9 +40,10 @@ export function remoteServerOf(from: string | undefined): URL | null {
   return url === null || endpointFault(url) !== undefined ? null : new URL(url);
 }
 
-const releaseShape = /^github:([A-Za-z0-9][A-Za-z0-9-]{0,38})\/([A-Za-z0-9._-]{1,100})@([^\s@]{1,200})$/;
+const releaseShape =
+  /^github:([A-Za-z0-9][A-Za-z0-9-]{0,38})\/([A-Za-z0-9._-]{1,100})@([^\s@#]{1,200})(?:#([^\s@#\\]{1,400}))?$/;
 
-/** `github:<owner>/<repo>@<tag>`, `oci://<host>/<repository>` or `mcp+https://<host>/<path>`; null for any other text. */
+/** `github:<owner>/<repo>@<tag>`, `github:<owner>/<repo>@<ref>#<folder>`, `oci://<host>/<repository>` or `mcp+https://<host>/<path>`; null for any other text. */
 export function parseArtifactPlace(text: string): ArtifactPlace | null {
   if (text.startsWith(remotePrefix)) {
     const url = remoteServerOf(text);
@@ -38,7 +52,29 @@ export function parseArtifactPlace(text: string): ArtifactPlace | null {
   if (text.startsWith(ociPrefix)) {
     return ociAddressFault(text) === undefined ? { kind: 'oci', at: ociAddress(text) } : null;
   }
-  const [, owner, repo, tag] = releaseShape.exec(text) ?? [];
-  const isRelease = owner !== undefined && repo !== undefined && tag !== undefined;
-  return isRelease ? { kind: 'github', owner, repo, tag } : null;
+  const [, owner, repo, tag, folder] = releaseShape.exec(text) ?? [];
+  if (owner === undefined || repo === undefined || tag === undefined || isStep(repo)) return null;
+  if (folder === undefined) return { kind: 'github', owner, repo, tag };
+  const isPath = folder === '.' || !folder.split('/').some(isStep);
+  return isPath && !tag.split('/').some(isStep)
+    ? { kind: 'folder', at: { repo: `${owner}/${repo}`, ref: tag, folder } }
+    : null;
+}
+
+function isStep(part: string): boolean {
+  return part === '' || part === '.' || part === '..';
+}
+
+/** The folder of one commit, as `svc.lock` has it; null for any other text. */
+export function parsePinnedFolder(text: string): RepositoryFolder | null {
+  const place = parseArtifactPlace(text);
+  return place?.kind === 'folder' && isCommit(place.at.ref) ? place.at : null;
+}
+
+export function spellFolder({ repo, ref, folder }: RepositoryFolder): string {
+  return `github:${repo}@${ref}#${folder}`;
+}
+
+export function isCommit(ref: string): boolean {
+  return /^[0-9a-f]{40}$/.test(ref);
 }

@@ -119,7 +119,7 @@ export const capsuleKeys: Readonly<Record<string, string>> = {
   'artifacts[].range':
     'The versions that svc update chooses from, such as ^1.2.0. Nothing else looks at it: what runs is version.',
   'artifacts[].from':
-    'Where it comes from instead of the registry in use: github:<owner>/<repo>@<tag>, oci://<host>/<repository>, or mcp+https://<host>/<path>, an MCP server on the web.',
+    'Where it comes from instead of the registry in use: github:<owner>/<repo>@<tag>, github:<owner>/<repo>@<tag or commit>#<folder> of a skill, oci://<host>/<repository>, or mcp+https://<host>/<path>, an MCP server on the web.',
   'artifacts[].auth':
     'What an MCP server on the web is shown: ${NAME}, the variable of a bearer token; { header, value: ${NAME} }; or login, for the login of svc login.',
   'artifacts[].auth.header': 'The header that has it.',

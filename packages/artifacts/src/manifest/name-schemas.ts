@@ -29,7 +29,7 @@ export const artifactPlace: z.ZodMiniType<string, string> = z
   .check(
     z.refine(
       (text) => parseArtifactPlace(text) !== null,
-      'must be github:<owner>/<repo>@<tag>, oci://<host>/<repository>, or mcp+https://<host>/<path> of an MCP server',
+      'must be github:<owner>/<repo>@<tag>, github:<owner>/<repo>@<tag>#<folder> of a skill, oci://<host>/<repository>, or mcp+https://<host>/<path> of an MCP server',
     ),
   );
 

@@ -149,6 +149,7 @@ function checkArtifacts(draft: Draft, findings: Findings): void {
     checkTools(draft, path, findings);
     checkPlace(draft, path, findings);
     checkServer(draft, path, findings);
+    checkFolder(draft, path, findings);
     if (typeof name !== 'string') return;
     if (seen.has(name)) {
       const message = `artifacts[${index}].name repeats ${quoted(name)}, a name names one artifact`;
@@ -271,6 +272,18 @@ function checkServer(draft: Draft, entry: KeyPath, findings: Findings): void {
   if (!isServer || (draft.at(...entry, 'runtime') ?? 'tool') === 'tool') return;
   findings.add('E-MAN-003', `${renderKeyPath([...entry, 'from'])} names an MCP server, and those are tools`, {
     path: [...entry, 'runtime'],
+  });
+}
+
+/** A folder of a repository is a skill. */
+function checkFolder(draft: Draft, entry: KeyPath, findings: Findings): void {
+  const from = draft.at(...entry, 'from');
+  if (typeof from !== 'string' || !from.startsWith('github:') || !from.includes('#')) return;
+  if (draft.at(...entry, 'runtime') === 'skill') return;
+  const path = [...entry, 'from'];
+  findings.add('E-MAN-003', `${renderKeyPath(path)} names a folder of a repository, and those are skills`, {
+    path,
+    hint: 'write runtime: skill; what is no skill comes from a release, github:<owner>/<repo>@<tag>',
   });
 }
 

@@ -103,7 +103,7 @@ function unreadable({ label }: RegularFile, fault: string): Diagnostic {
 }
 
 /** The file as yauzl reads it. A position out of bounds, which a hostile archive can name, is an error and not an exception. */
-class ArchiveReader extends RandomAccessReader {
+export class ArchiveReader extends RandomAccessReader {
   readonly #file: RegularFile;
   /** The end of the archive, which is read first and holds the directory of all but large archives. */
   #end: { readonly bytes: Buffer; readonly position: number } | null = null;

@@ -1,6 +1,7 @@
 /** Names one version of an artifact, and the platform it is for. */
 
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
+import { shellWord } from '@svc/kit/diagnostics/shell-word.ts';
 import { parseArtifactPlace } from '../manifest/artifact-place.ts';
 import { type OciReference, ociPrefix, parseOciReference } from '../manifest/oci-reference.ts';
 import { isArtifactName, isArtifactVersion, isReservedVersion } from '../manifest/names.ts';
@@ -32,6 +33,8 @@ export function spell(ref: ArtifactRef): string {
 export function parseInstallTarget(argument: string): InstallTarget {
   if (argument.startsWith('github:')) {
     const place = parseArtifactPlace(argument);
+    if (place?.kind === 'folder')
+      throw malformed(argument, `svc add ${shellWord(argument)} takes the skill into svc.yaml`);
     if (place?.kind !== 'github') throw malformed(argument, installable);
     const { owner, repo, tag } = place;
     return { kind: 'github', release: { owner, repo, tag } };

@@ -80,14 +80,18 @@ export async function changeArtifacts(
   return brought;
 }
 
-/** New entries whose `source` is an archive or a skill, for a lock that is there or comes to be; a run makes a missing one. Nothing is written for one that is refused. */
+/** New entries whose `source` is an archive or a skill, and those that name the folder of a repository, for a lock that is there or comes to be; a run makes a missing one. Nothing is written for one that is refused. */
 async function judgedFolders(
   edits: readonly ArtifactEdit[],
   request: InstallRequest,
 ): Promise<readonly InstalledArtifact[]> {
   const hasLock = readLock(request.manifestDir) !== null;
-  const isAdded = ({ name }: ArtifactEntry): boolean =>
-    edits.some((edit) => edit.kind === 'add' && edit.row.source !== undefined && edit.row.name === name);
+  const isAdded = ({ name, from }: ArtifactEntry): boolean =>
+    edits.some((edit) =>
+      edit.kind === 'add' && edit.row.source !== undefined
+        ? edit.row.name === name
+        : from?.includes('#') === true && nameOf(edit) === name,
+    );
   const entries = request.entries.filter((entry) => isAdded(entry) && (hasLock || entry.runtime === 'skill'));
   const artifacts = await resolveArtifacts({ ...request, entries, lock: 'ignore' });
   await judgeSkills(artifacts, request);
@@ -106,6 +110,10 @@ function isStale(
   entries: readonly ArtifactEntry[],
   { name, version }: WantedArtifact,
 ): boolean {
-  const isConcerned = edits.some((edit) => (edit.kind === 'add' ? edit.row.name : edit.name) === name);
+  const isConcerned = edits.some((edit) => nameOf(edit) === name);
   return isConcerned && !entries.some((entry) => entry.name === name && entry.version === version);
+}
+
+function nameOf(edit: ArtifactEdit): string {
+  return edit.kind === 'add' ? edit.row.name : edit.name;
 }

@@ -8,7 +8,7 @@ import { artifactName, exactVersion } from '../manifest/name-schemas.ts';
 import { serverFile, type ArtifactManifest } from '../manifest/schema.ts';
 import type { YamlSource } from '../manifest/yaml-source.ts';
 import type { ArtifactRef } from './artifact-ref.ts';
-import { capsuleAt, manifestFile, skillFile } from './installed-artifact.ts';
+import { capsuleAt, manifestFile, skillFile, standardSkillFile } from './installed-artifact.ts';
 
 export const componentFile = 'component.wasm';
 /** The tools that an MCP server on the web listed, as a list of JSON. */
@@ -72,12 +72,13 @@ export async function readArtifactManifest(content: ArtifactContent): Promise<Ar
 
 /** `E-ART-004` when the file an artifact is about is missing, empty, or no component. */
 export async function checkRequiredFile(content: ArtifactContent, manifest: ArtifactManifest): Promise<void> {
-  const file = requiredFile(manifest);
-  if (file === null) return;
+  const usual = requiredFile(manifest);
+  if (usual === null) return;
+  const file = usual === skillFile && !content.has(usual) && content.has(standardSkillFile) ? standardSkillFile : usual;
   if (!content.has(file)) {
     throw new Diagnostic('E-ART-004', `${content.where} has no ${file}`, { hint: hintFor(manifest) });
   }
-  if (file === skillFile) {
+  if (usual === skillFile) {
     await content.readText(file);
     return;
   }

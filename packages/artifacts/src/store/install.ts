@@ -88,7 +88,7 @@ export async function installEntries(request: InstallRequest): Promise<readonly 
   for (const artifact of artifacts) await request.prepare(artifact);
   for (const artifact of artifacts) {
     // The folder of a skill is where each start reads it: no store is asked for it.
-    if (artifact.origin !== into && artifact.skill === undefined) {
+    if (artifact.origin !== into && (artifact.skill === undefined || artifact.origin !== 'source')) {
       await putArchive({
         root: targetRoot(request),
         chunks: artifact.archive(),

@@ -135,7 +135,7 @@ async function sourcesFor(
   const place = held?.from;
   return usual.length > 0 || place === undefined
     ? usual
-    : await sources(place.slice(0, place.lastIndexOf('@')), 'lock');
+    : await sources(place.startsWith('github:') ? place : place.slice(0, place.lastIndexOf('@')), 'lock');
 }
 
 interface Arriving {

@@ -10,6 +10,7 @@ import { withGuard } from '@svc/kit/files/file-guard.ts';
 import { sha256Shape } from '@svc/kit/sha256.ts';
 import { asJsonObject, parseJson } from '@svc/protocol/json-object.ts';
 import { isArtifactName, isExactVersion } from '../manifest/names.ts';
+import { parsePinnedFolder } from '../manifest/artifact-place.ts';
 import { parsePinnedPlace } from '../manifest/oci-reference.ts';
 import { type ArtifactRef, platformShape } from './artifact-ref.ts';
 import { decodeSigner, encodeSigner, type Signer } from './trust/signer.ts';
@@ -33,7 +34,10 @@ export interface LockedSkill {
 export interface LockedArtifact extends ArtifactRef {
   readonly platform: string | null;
   readonly sha256: string;
-  /** The document of an OCI registry that it was fetched by, `oci://<host>/<repository>@sha256:…`; absent where it came in another way. */
+  /**
+   * The document of an OCI registry that it was fetched by, `oci://<host>/<repository>@sha256:…`, or the folder of a commit, `github:<owner>/<repo>@<40 hex
+   * digits>#<folder>`; absent where it came in another way.
+   */
   readonly from?: string;
   /** The signer; absent where nobody has looked. */
   readonly signedBy?: Signer;
@@ -82,7 +86,8 @@ function lockedArtifact(value: unknown, lockVersion: number): LockedArtifact | n
   if (!isText(sha256) || !sha256Shape.test(sha256)) return null;
   if (platform !== undefined && !(isText(platform) && platformShape.test(platform))) return null;
   if (versionFor({ from, signedBy: by, skill }) > lockVersion) return null;
-  if (from !== undefined && !(isText(from) && parsePinnedPlace(from) !== null)) return null;
+  const isPlace = isText(from) && (parsePinnedPlace(from) ?? parsePinnedFolder(from)) !== null;
+  if (from !== undefined && !isPlace) return null;
   const asked = skill === undefined ? undefined : lockedSkill(skill);
   if (asked === null) return null;
   const known = { ...fetchedFrom(from), ...(asked === undefined ? {} : { skill: asked }) };

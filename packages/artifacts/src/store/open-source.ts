@@ -7,7 +7,7 @@ import { ioFault } from '@svc/kit/files/io-fault.ts';
 import { RegularFile } from '@svc/kit/files/regular-file.ts';
 import type { ArtifactEntry, ArtifactManifest } from '../manifest/schema.ts';
 import type { ArtifactRef } from './artifact-ref.ts';
-import { ArchivedFiles } from './open-stored.ts';
+import { ArchivedFiles, skillOf } from './open-stored.ts';
 import { packArchive } from './archive-writer.ts';
 import { readArchive } from './archive.ts';
 import { readArtifactDirectory, staleComponent } from './directory-content.ts';
@@ -53,7 +53,8 @@ async function fromArchive(path: string): Promise<FoundArtifact> {
   const file = await RegularFile.open(path);
   try {
     const sha256 = await file.sha256();
-    const manifest = await readManifest(await readArchive(file));
+    const archive = await readArchive(file);
+    const manifest = await readManifest(archive);
     const files = new ArchivedFiles(path, sha256, file.identity);
     return {
       manifest,
@@ -64,6 +65,7 @@ async function fromArchive(path: string): Promise<FoundArtifact> {
       compiledDir: null,
       read: async (name) => await files.read(name),
       archive: () => files.chunks(),
+      ...(await skillOf(archive, files, manifest)),
     };
   } finally {
     await file.close();

@@ -7,10 +7,12 @@ import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import { RegularFile, chunksOfFile } from '@svc/kit/files/regular-file.ts';
 import type { Chunks } from '@svc/kit/files/replace-file.ts';
 import { type Archive, readArchive } from './archive.ts';
+import type { ArtifactManifest } from '../manifest/schema.ts';
 import { type ArtifactRef, spell } from './artifact-ref.ts';
 import { findStored, type StoredArchive } from './store-layout.ts';
 import { type ArtifactKind, readManifest } from './inspect-content.ts';
-import type { FoundArtifact } from './installed-artifact.ts';
+import type { PackedFile } from './archive-writer.ts';
+import { type FoundArtifact, manifestFile, skillFile, standardSkillFile } from './installed-artifact.ts';
 import type { Location } from './store-places.ts';
 
 interface OpenedArchive {
@@ -83,11 +85,30 @@ export async function inspectStored({ origin, root, stored }: Location, platform
       compiledDir: null,
       read: async (name) => await files.read(name),
       archive: () => files.chunks(),
+      ...(await skillOf(archive, files, found.manifest)),
     };
     return { stored: opened.stored, artifact };
   } finally {
     await archive.file.close();
   }
+}
+
+/** What an archive holds of a standard skill folder (`FoundArtifact.skill`): `SKILL.md` and all files beside it and `svc.yaml`. Every file is read. */
+export async function skillOf(
+  archive: Archive,
+  files: ArchivedFiles,
+  { runtime }: ArtifactManifest,
+): Promise<Pick<FoundArtifact, 'skill'>> {
+  if (runtime !== 'skill' || !archive.has(standardSkillFile) || archive.has(skillFile)) return {};
+  const { skillOfFiles } = await import('./read-skill-folder.ts');
+  const { skill } = skillOfFiles(archive.where, await skillFilesIn(archive));
+  return { skill: { ...skill, readAll: async () => await files.use(async (again) => await skillFilesIn(again)) } };
+}
+
+async function skillFilesIn(archive: Archive): Promise<readonly PackedFile[]> {
+  const packed: PackedFile[] = [];
+  for (const name of archive.files) if (name !== manifestFile) packed.push({ name, data: await archive.read(name) });
+  return packed;
 }
 
 /** The kind that the manifest in an archive states. Throws what is wrong with the archive or its manifest. */

@@ -3,10 +3,13 @@
 import { basename, dirname, extname, join } from 'node:path';
 
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
-import { parseSkillFile } from '../manifest/skill-file.ts';
+import { decodeStrictUtf8 } from '@svc/protocol/strict-utf8.ts';
+import { parseSkillFile, type SkillFile } from '../manifest/skill-file.ts';
+import { archiveLimits, inMebibytes } from './archive-entry.ts';
+import type { PackedFile } from './archive-writer.ts';
 import type { ArtifactRef } from './artifact-ref.ts';
 import { type FoundArtifact, standardSkillFile } from './installed-artifact.ts';
-import { contentOf, foundSkill } from './skill-folder.ts';
+import { contentOf, foundSkill, type SkillFacts } from './skill-folder.ts';
 
 /**
  * The skill in a folder, under the name of `ref` and, where `SKILL.md` names no version, its version. Every file is read. `E-ART-002` for a link that leads
@@ -14,23 +17,37 @@ import { contentOf, foundSkill } from './skill-folder.ts';
  */
 export async function readSkillFolder(directory: string, ref: ArtifactRef): Promise<FoundArtifact> {
   const content = await contentOf(directory);
-  const bytes = await content.read(standardSkillFile);
-  const whole = await content.readText(standardSkillFile);
-  if (!Buffer.from(whole).equals(bytes)) throw new Diagnostic('E-ART-004', `${directory}/SKILL.md is not UTF-8`);
-  const file = parseSkillFile(join(directory, standardSkillFile), whole);
-  const { description, version, text, allowed, callers, compatibility, otherFields } = file;
-  const names = content.files.map(({ name }) => name).filter((name) => name !== standardSkillFile);
-  const scripts: Record<string, string> = {};
-  for (const { name, data } of content.files) {
-    const interpreter = interpreterOf(name, data);
-    if (interpreter !== null) scripts[name] = interpreter;
-  }
+  const { description, version, skill } = skillOfFiles(directory, content.files);
   return foundSkill(directory, {
     ref: { name: ref.name, version: version ?? ref.version },
     description,
     sha256: await content.sha256(),
-    skill: { text, allowed, callers, compatibility, otherFields, files: names.sort(), scripts },
+    skill,
   });
+}
+
+/** What the files of a skill folder say. `E-ART-003` for a `SKILL.md` of more than 1 MiB, `E-ART-004` for files that are no skill; `where` is for messages. */
+export function skillOfFiles(
+  where: string,
+  files: readonly PackedFile[],
+): Pick<SkillFile, 'name' | 'description' | 'version'> & { readonly skill: SkillFacts['skill'] } {
+  const bytes = files.find(({ name }) => name === standardSkillFile)?.data;
+  if (bytes === undefined) throw new Diagnostic('E-ART-004', `${where} holds no file ${standardSkillFile}`);
+  if (bytes.length > archiveLimits.maxTextBytes) {
+    throw new Diagnostic('E-ART-003', `${where}/SKILL.md is larger than ${inMebibytes(archiveLimits.maxTextBytes)}`);
+  }
+  const whole = decodeStrictUtf8(bytes);
+  if (whole === null) throw new Diagnostic('E-ART-004', `${where}/SKILL.md is not UTF-8`);
+  const file = parseSkillFile(join(where, standardSkillFile), whole);
+  const { name, description, version, text, allowed, callers, compatibility, otherFields } = file;
+  const names = files.map((each) => each.name).filter((each) => each !== standardSkillFile);
+  const scripts: Record<string, string> = {};
+  for (const each of files) {
+    const interpreter = interpreterOf(each.name, each.data);
+    if (interpreter !== null) scripts[each.name] = interpreter;
+  }
+  const skill = { text, allowed, callers, compatibility, otherFields, files: names.sort(), scripts };
+  return { name, description, version, skill };
 }
 
 const interpreters: Readonly<Record<string, string>> = {

@@ -10,12 +10,11 @@ import type { DirectoryContent } from './directory-content.ts';
 import { type FoundArtifact, manifestFile, type SkillFolder, standardSkillFile } from './installed-artifact.ts';
 
 /** The folders of public skills have at most some hundred files, and 6 MiB. */
-const mostFiles = 2000;
-const mostBytes = 64 * 1024 * 1024;
-const deepest = 16;
+export const skillLimits = { mostFiles: 2000, mostBytes: 64 * 1024 * 1024, deepest: 16 } as const;
+const { mostFiles, mostBytes, deepest } = skillLimits;
 
 /** What tools leave in a folder that is worked on. */
-const leftOut: ReadonlySet<string> = new Set(['.git', 'node_modules', '__pycache__']);
+export const leftOut: ReadonlySet<string> = new Set(['.git', 'node_modules', '__pycache__']);
 
 /** Whether a folder is a standard skill: one with `svc.yaml` is an artifact of ours, whatever else is in it. */
 export function isSkillFolder(directory: string): boolean {

@@ -6,7 +6,7 @@ import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import { quoted } from '@svc/kit/diagnostics/printable.ts';
 import { endpointFault } from '@svc/kit/net/endpoint.ts';
 import type { ArtifactEdit, ArtifactRow } from '@svc/artifacts/manifest/edit-artifacts.ts';
-import { remoteServerOf } from '@svc/artifacts/manifest/artifact-place.ts';
+import { parseArtifactPlace, remoteServerOf, type RepositoryFolder } from '@svc/artifacts/manifest/artifact-place.ts';
 import { isArtifactName, isExactVersion, isReservedVersion } from '@svc/artifacts/manifest/names.ts';
 import type { ArtifactEntry } from '@svc/artifacts/manifest/schema.ts';
 import { ociPrefix, type OciReference, parseOciReference } from '@svc/artifacts/manifest/oci-reference.ts';
@@ -49,6 +49,8 @@ const serverPrefix = 'mcp:';
 type Wish =
   | { readonly kind: 'registry'; readonly name: string; readonly wanted: string | null }
   | { readonly kind: 'release'; readonly release: ReleaseRef; readonly from: string }
+  /** A skill in a folder of a repository. */
+  | { readonly kind: 'skill'; readonly at: RepositoryFolder; readonly from: string }
   | { readonly kind: 'oci'; readonly ref: ArtifactRef; readonly from: string }
   /** A component alone, and the path of the `svc.yaml` that it is packed with. */
   | { readonly kind: 'component'; readonly reference: OciReference; readonly manifest: string }
@@ -64,7 +66,7 @@ export function addCommand(context: CommandContext): Command {
     .description('Add an artifact to svc.yaml and svc.lock, or move one to another version.')
     .argument(
       '<what>',
-      '<name>, <name>@<version>, <name>@<range>, github:<owner>/<repo>@<tag>, oci://<host>/<path>/<name>:<version>, ./<folder>, mcp:<command>, or mcp+https://<host>/<path>',
+      '<name>, <name>@<version>, <name>@<range>, github:<owner>/<repo>@<tag>, github:<owner>/<repo>@<tag>#<folder>, oci://<host>/<path>/<name>:<version>, ./<folder>, mcp:<command>, or mcp+https://<host>/<path>',
     )
     .option('--manifest <path>', 'the manifest of the project', './svc.yaml')
     .option('--registry <which>', 'the address of a registry, the name of a configured source, or local')
@@ -115,6 +117,8 @@ async function planOf(
       return [await planOne(wish, options, opened)];
     case 'release':
       return await planRelease(wish, opened);
+    case 'skill':
+      return [await planSkill(wish, opened)];
     case 'oci':
       return [planPlace(wish.ref, wish.from, opened)];
     case 'component':
@@ -132,6 +136,8 @@ function parseWish(what: string, { artifactManifest: manifest }: AddOptions): Wi
   if (/^mcp\+|^https?:/.test(what)) return parseRemoteWish(what);
   if (what.startsWith(serverPrefix)) return { kind: 'server', command: what.slice(serverPrefix.length) };
   if (what.startsWith('github:')) {
+    const place = parseArtifactPlace(what);
+    if (place?.kind === 'folder') return { kind: 'skill', at: place.at, from: what };
     const target = parseInstallTarget(what);
     if (target.kind === 'github') return { kind: 'release', release: target.release, from: what };
   }
@@ -331,7 +337,12 @@ async function planRelease(
 }
 
 /** What comes from a place of its own; which runtime it has is known once it is fetched. */
-function planPlace({ name, version }: ArtifactRef, from: string, opened: OpenedProject): PlannedChange {
+function planPlace(
+  { name, version }: ArtifactRef,
+  from: string,
+  opened: OpenedProject,
+  usual: ArtifactEntry['runtime'] = 'tool',
+): PlannedChange {
   const present = presentEntry(name, opened);
   const written = { name, version, range: null, from };
   const edit = (runtime: ArtifactEntry['runtime'] | null): ArtifactEdit => editTo(written, runtime, present);
@@ -344,9 +355,20 @@ function planPlace({ name, version }: ArtifactRef, from: string, opened: OpenedP
     wanted: { name, version, from },
     source: sourceAt(from, opened.choice),
     mayTake: copiesFromPlace(from, readLock(opened.request.manifestDir)),
-    expectedEdit: edit(present?.runtime ?? 'tool'),
+    expectedEdit: edit(present?.runtime ?? usual),
     edit,
   };
+}
+
+/** The folder says what the skill is called; it is fetched once. */
+async function planSkill(
+  { at, from }: Extract<Wish, { kind: 'skill' }>,
+  opened: OpenedProject,
+): Promise<PlannedChange> {
+  const { fetchFolder } = await import('@svc/artifacts/store/sources/github-folder.ts');
+  const { ref, archiveFor } = await fetchFolder(at, githubApiOf(at.repo, opened.choice));
+  const source = { name: from, fetch: archiveFor };
+  return { ...planPlace(ref, from, opened, 'skill'), source, mayTake: () => false };
 }
 
 /** What its `svc.yaml` says that it is, whatever repository and tag are called. */

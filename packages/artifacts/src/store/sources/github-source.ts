@@ -3,6 +3,7 @@
 import * as z from 'zod/mini';
 
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
+import { quoted } from '@svc/kit/diagnostics/printable.ts';
 import type { Secret } from '@svc/kit/diagnostics/secret.ts';
 import { listOf } from '@svc/kit/bounded-lists.ts';
 import type { HttpAnswer, HttpClient } from '@svc/kit/net/http-client.ts';
@@ -253,11 +254,22 @@ export class GithubApi {
     throw new Diagnostic('E-IO-003', `what ${this.label} says of a release cannot be understood`);
   }
 
-  async #get(path: string, accept: string): Promise<HttpAnswer> {
+  /** The zip archive that the forge makes of a tag, branch or commit. `E-REG-001` when it has none of that name. */
+  async fetchCommit(ref: string): Promise<HttpAnswer> {
+    const path = ref.split('/').map(encodeURIComponent).join('/');
+    const answer = await this.#get(path, 'application/vnd.github+json', 'zipball/');
+    if (answer.status === 200) return answer;
+    if (answer.status !== 404) throw await this.#refusal(answer, `does not give its files of ${ref}`);
+    answer.discard();
+    const message = `${this.label} has no tag, branch or commit ${quoted(ref)}`;
+    throw new Diagnostic('E-REG-001', message, { hint: this.absenceHint });
+  }
+
+  async #get(path: string, accept: string, below = 'releases'): Promise<HttpAnswer> {
     const { apiUrl, repo, token } = this.#access;
     return await this.#http.send({
       label: this.label,
-      url: new URL(`${apiUrl}/repos/${repo}/releases${path}`),
+      url: new URL(`${apiUrl}/repos/${repo}/${below}${path}`),
       headers: { accept, 'x-github-api-version': '2022-11-28' },
       key: token,
     });

@@ -7,7 +7,12 @@ import { Secret } from '@svc/kit/diagnostics/secret.ts';
 import { endpointFault } from '@svc/kit/net/endpoint.ts';
 import type { Environment } from '@svc/kit/environment.ts';
 import type { HttpClient } from '@svc/kit/net/http-client.ts';
-import { parseArtifactPlace } from '../../manifest/artifact-place.ts';
+import {
+  parseArtifactPlace,
+  parsePinnedFolder,
+  type RepositoryFolder,
+  spellFolder,
+} from '../../manifest/artifact-place.ts';
 import { loadUserConfig, type ConfiguredSource, registryAddressFault, type UserConfig } from '../../manifest/config.ts';
 import type { ArtifactSource } from '../installed-artifact.ts';
 import { ociAddress, ociAddressFault, ociPrefix, type OciRepositoryName } from '../../manifest/oci-reference.ts';
@@ -79,7 +84,20 @@ export function sourceAt(from: string, choice: RegistryChoice): ArtifactSource {
   const place = parseArtifactPlace(from);
   if (place === null || place.kind === 'mcp') throw new Error('the place of an artifact was not checked');
   if (place.kind === 'oci') return new OciPlaceSource(place.at, ociAccessOf(choice));
+  if (place.kind === 'folder') return folderSource(place.at, choice);
   return new GithubSource(githubApiOf(`${place.owner}/${place.repo}`, choice), from, place.tag);
+}
+
+function folderSource(at: RepositoryFolder, choice: RegistryChoice): ArtifactSource {
+  return {
+    name: spellFolder(at),
+    fetch: async (ref, _, held) => {
+      const { fetchFolder } = await import('./github-folder.ts');
+      const pinned = parsePinnedFolder(held?.from ?? '');
+      const isSame = pinned?.repo === at.repo && pinned.folder === at.folder;
+      return (await fetchFolder(isSame ? pinned : at, githubApiOf(at.repo, choice))).archiveFor(ref);
+    },
+  };
 }
 
 /** The releases of a repository that a reference names, with the token of a configured source of the same repository if there is one. */
