@@ -28,6 +28,8 @@ import { fill, output, task, told } from './first-minute-task.ts';
 import { hasProgram, needsPrograms } from './use-capsule.ts';
 
 const setups: readonly Setup[] = [...sealed, ...scoped];
+const sealedOfOne = ofOneUser.filter((setup) => setup.class === 'sealed');
+const scopedOfOne = ofOneUser.filter((setup) => setup.class === 'scoped');
 
 const opened: FirstMinute[] = [];
 afterEach(async () => {
@@ -113,6 +115,38 @@ describe.each(setups)('a task without a manifest in $name', (setup) => {
     expect(lstatSync(join(minute.folder, 'a.txt')).mode & 0o777).toBe(isSealed ? 0o644 : 0o600);
   });
 
+  it('does not see what is masked, under any of its names, and stays in the folder in spite of links', async (context) => {
+    const minute = fresh(setup);
+    minute.write({ ...secrets, 'seen.txt': 'seen', 'api/seen.txt': 'seen' });
+    symlinkSync('secrets/prod', join(minute.folder, '.envlink'));
+    symlinkSync('.env', join(minute.folder, 'config'));
+    symlinkSync(join(minute.folder, '.env'), join(minute.folder, 'absolute'));
+    writeFileSync(join(minute.base, 'outside'), 'OUTSIDE');
+    mkdirSync(join(minute.base, 'beside'));
+    writeFileSync(join(minute.base, 'beside', 'x'), 'OUTSIDE');
+    symlinkSync('../outside', join(minute.folder, 'file'));
+    symlinkSync(join(minute.base, 'beside'), join(minute.folder, 'directory'));
+    symlinkSync('/proc/self/root/etc/shadow', join(minute.folder, 'shadow'));
+    const { stderr } = await task(context, minute, [
+      'cat .env api/.env.local .env.d/x .envlink secrets/prod config absolute; cat < .env; head -c 3 ./api/../.env',
+      'grep -rs SECRET . ..',
+      'cp .env ~/x; sed -n p .env; while read line; do echo $line; done < .env; awk 1 .env; find . -name ".env*" -size +0 -exec cat {} ";"',
+      `cat ${minute.folder}/.env; cat seen.txt api/seen.txt`,
+      'cat file directory/x shadow; ls directory/; cat ../outside ../../outside',
+      `cat ${minute.base}/outside ${minute.home}/.svc/running/*; ls ${minute.base}`,
+      'cat ../.svc/sessions/*/trace.jsonl ../../../.svc/sessions/*/* ../../../../cache/containment.json',
+    ]);
+    const all = told(minute).join('\n');
+    expect(all).not.toMatch(/SECRET/);
+    expect(all).not.toMatch(/OUTSIDE|"url"|session_start|obstacles/);
+    expect(all).toMatch(/cat: file: /);
+    expect(all).toMatch(/cat: \.env: Permission denied/);
+    expect(all).toMatch(/seenseen/);
+    expect(stderr).toMatch(/^refused: \.env \(masked, and no flag shows it\)$/m);
+  });
+});
+
+describe.each(ofOneUser)('a task without a manifest in $name', (setup) => {
   it('reaches no network, and names the flag for who tried', async (context) => {
     needsPrograms(context, 'curl');
     const minute = fresh(setup);
@@ -153,36 +187,6 @@ describe.each(setups)('a task without a manifest in $name', (setup) => {
     expect(told(minute)).toEqual([output('given-')]);
   });
 
-  it('does not see what is masked, under any of its names, and stays in the folder in spite of links', async (context) => {
-    const minute = fresh(setup);
-    minute.write({ ...secrets, 'seen.txt': 'seen', 'api/seen.txt': 'seen' });
-    symlinkSync('secrets/prod', join(minute.folder, '.envlink'));
-    symlinkSync('.env', join(minute.folder, 'config'));
-    symlinkSync(join(minute.folder, '.env'), join(minute.folder, 'absolute'));
-    writeFileSync(join(minute.base, 'outside'), 'OUTSIDE');
-    mkdirSync(join(minute.base, 'beside'));
-    writeFileSync(join(minute.base, 'beside', 'x'), 'OUTSIDE');
-    symlinkSync('../outside', join(minute.folder, 'file'));
-    symlinkSync(join(minute.base, 'beside'), join(minute.folder, 'directory'));
-    symlinkSync('/proc/self/root/etc/shadow', join(minute.folder, 'shadow'));
-    const { stderr } = await task(context, minute, [
-      'cat .env api/.env.local .env.d/x .envlink secrets/prod config absolute; cat < .env; head -c 3 ./api/../.env',
-      'grep -rs SECRET . ..',
-      'cp .env ~/x; sed -n p .env; while read line; do echo $line; done < .env; awk 1 .env; find . -name ".env*" -size +0 -exec cat {} ";"',
-      `cat ${minute.folder}/.env; cat seen.txt api/seen.txt`,
-      'cat file directory/x shadow; ls directory/; cat ../outside ../../outside',
-      `cat ${minute.base}/outside ${minute.home}/.svc/running/*; ls ${minute.base}`,
-      'cat ../.svc/sessions/*/trace.jsonl ../../../.svc/sessions/*/* ../../../../cache/containment.json',
-    ]);
-    const all = told(minute).join('\n');
-    expect(all).not.toMatch(/SECRET/);
-    expect(all).not.toMatch(/OUTSIDE|"url"|session_start|obstacles/);
-    expect(all).toMatch(/cat: file: /);
-    expect(all).toMatch(/cat: \.env: Permission denied/);
-    expect(all).toMatch(/seenseen/);
-    expect(stderr).toMatch(/^refused: \.env \(masked, and no flag shows it\)$/m);
-  });
-
   it('does not see a masked file that comes while it works', async (context) => {
     const minute = fresh(setup);
     minute.write({ 'sub/x': 'x' });
@@ -206,7 +210,7 @@ describe.each(setups)('a task without a manifest in $name', (setup) => {
 });
 
 describe.each(ofOneUser)('a task in an odd folder in $name', (setup) => {
-  it.for(['a b\n"c\' $d\\\té', '-rf', '\u202Eturned\u001B[31m', "o'clock: #${HOME}"])(
+  it.for(['-rf a b\n"c\' $d\\\té\u202Eturned\u001B[31m', "o'clock: #${HOME}"])(
     'works in a folder that is named %j',
     async (name, context) => {
       const minute = fresh(setup, name);
@@ -293,18 +297,6 @@ describe.each(ofOneUser)('a task in an odd folder in $name', (setup) => {
     await task(context, minute, ['ls | wc -l', 'find . -type f ! -name .env | wc -l', 'cat .env']);
     expect(told(minute)).toEqual([output('100'), output('5000'), output('(empty)', 'cat: .env: Permission denied', 1)]);
   });
-
-  it('fails in the places that no agent may see', async () => {
-    const minute = fresh(setup);
-    await minute.plays();
-    for (const cwd of ['/', minute.home, minute.base, join(minute.home, '.svc', 'adhoc')]) {
-      mkdirSync(cwd, { recursive: true });
-      const { code, stdout, stderr } = await minute.svc(['look around'], { cwd });
-      expect({ code, stdout, cwd }).toEqual({ code: 1, stdout: '', cwd });
-      expect(stderr).toMatch(/^error\[E-CAP-022\]: "\/.*" is not given to an agent: it /);
-    }
-    expect(minute.model?.requests).toEqual([]);
-  });
 });
 
 describe.each(sealed)('--write in $name', (setup) => {
@@ -365,7 +357,7 @@ function programsOf(minute: FirstMinute): readonly string[] {
     .sort();
 }
 
-describe.each(sealed)('svc itself, installed in the folder of --write in $name', (setup) => {
+describe.each(sealedOfOne)('svc itself, installed in the folder of --write in $name', (setup) => {
   it('stays as it is and where it is, whatever commands and tools do', async (context) => {
     const minute = fresh(setup);
     const installed = installIn(minute);
@@ -397,28 +389,25 @@ describe.each(sealed)('svc itself, installed in the folder of --write in $name',
   });
 });
 
-describe.each(ofOneUser.filter((setup) => setup.class === 'scoped'))(
-  'svc itself, installed in the folder of --write in $name',
-  (setup) => {
-    it('keeps such a task from being begun, and no other', async (context) => {
-      const minute = fresh(setup);
-      const installed = installIn(minute);
-      await minute.plays();
-      const { code, stderr } = await minute.svc(['--write', 'do it'], { installed });
-      context.skip(code === 0, 'needs a host that holds commands');
-      expect(stderr).toContain(
-        `error[E-CAP-025]: svc itself cannot be kept from this task: ${minute.folder}/node_modules/svc lies in ${minute.folder}, where`,
-      );
-      expect(minute.model?.requests).toEqual([]);
-      const inside = await minute.svc(['--write', 'do it'], {
-        installed,
-        cwd: join(minute.folder, 'node_modules/svc/bin'),
-      });
-      expect(inside.stderr).toContain('error[E-CAP-025]: svc itself cannot be kept from this task: ');
-      expect(await minute.svc(['only read'], { installed })).toMatchObject({ code: 0, stdout: 'Done.\n' });
+describe.each(scopedOfOne)('svc itself, installed in the folder of --write in $name', (setup) => {
+  it('keeps such a task from being begun, and no other', async (context) => {
+    const minute = fresh(setup);
+    const installed = installIn(minute);
+    await minute.plays();
+    const { code, stderr } = await minute.svc(['--write', 'do it'], { installed });
+    context.skip(code === 0, 'needs a host that holds commands');
+    expect(stderr).toContain(
+      `error[E-CAP-025]: svc itself cannot be kept from this task: ${minute.folder}/node_modules/svc lies in ${minute.folder}, where`,
+    );
+    expect(minute.model?.requests).toEqual([]);
+    const inside = await minute.svc(['--write', 'do it'], {
+      installed,
+      cwd: join(minute.folder, 'node_modules/svc/bin'),
     });
-  },
-);
+    expect(inside.stderr).toContain('error[E-CAP-025]: svc itself cannot be kept from this task: ');
+    expect(await minute.svc(['only read'], { installed })).toMatchObject({ code: 0, stdout: 'Done.\n' });
+  });
+});
 
 /** A repository of the user whose commands are given, with a commit in it. */
 function repository(minute: FirstMinute, setup: Setup): void {
@@ -441,7 +430,7 @@ function repository(minute: FirstMinute, setup: Setup): void {
 
 const withGit = ['--write', '--allow', 'git,mv,cp,rm,mkdir,chmod'];
 
-describe.each(sealed)('the repository of a folder in $name', (setup) => {
+describe.each(sealedOfOne)('the repository of a folder in $name', (setup) => {
   it('works for git, and what git runs stays as it is', async (context) => {
     needsPrograms(context, 'git');
     const minute = fresh(setup);
@@ -486,7 +475,7 @@ describe.each(sealed)('the repository of a folder in $name', (setup) => {
   });
 });
 
-describe.each(scoped)('--write in $name', (setup) => {
+describe.each(scopedOfOne)('--write in $name', (setup) => {
   it('fails in a repository whose hooks it could not keep, unless they are opened', async (context) => {
     const minute = fresh(setup);
     minute.write({ 'a.txt': 'old', '.git/HEAD': 'ref: refs/heads/main\n' });
@@ -535,6 +524,18 @@ describe.runIf(isRoot)('a folder of another owner (only as root)', () => {
       rmSync(base, { recursive: true });
     },
   );
+});
+
+it('a task without a manifest fails in the places that no agent may see', async () => {
+  const minute = fresh(setups[0] as Setup);
+  await minute.plays();
+  for (const cwd of ['/', minute.home, minute.base, join(minute.home, '.svc', 'adhoc')]) {
+    mkdirSync(cwd, { recursive: true });
+    const { code, stdout, stderr } = await minute.svc(['look around'], { cwd });
+    expect({ code, stdout, cwd }).toEqual({ code: 1, stdout: '', cwd });
+    expect(stderr).toMatch(/^error\[E-CAP-022\]: "\/.*" is not given to an agent: it /);
+  }
+  expect(minute.model?.requests).toEqual([]);
 });
 
 it('a capsule answers a task without looking anywhere', async () => {

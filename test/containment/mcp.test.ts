@@ -41,7 +41,9 @@ describe.each(setups)('an MCP server in $name', (setup) => {
     expect((await capsule.result('outside')).text).toContain(`${refused}, open '../../svc.yaml'`);
     expect((await capsule.result('environment')).text).toMatch(/^GREETING HOME LANG PATH SVC_SESSION_ID TERM TMPDIR$/);
   });
+});
 
+describe.each(ofOneUser)('an MCP server in $name', (setup) => {
   it('writes nothing when its entry says so', async (context) => {
     const capsule = await openCapsule(context, setup, {
       calls: [call('write', 'notes__write_note', { name: 'a', text: 'hello' })],
