@@ -38,6 +38,7 @@ const whole = [
       'packages/terminal/src/screen',
       'packages/session/test/replay',
       'test/containment/first-minute.test.ts',
+      'test/containment/granted-commands.test.ts',
       'test/containment/made-repository.test.ts',
       'test/containment/mcp.test.ts',
       'test/containment/repository.test.ts',

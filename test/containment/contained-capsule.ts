@@ -34,6 +34,8 @@ export const ofOneUser: readonly Setup[] = isEveryUser
   : [...sealed.slice(-1), ...scoped.slice(-1)];
 /** For what is the same for every user. */
 export const asOneself: readonly Setup[] = [...sealed, ...scoped].filter(({ uid }) => uid === null);
+/** The strongest class alone, for what is the same in each of them too. Long tests take each. */
+export const asOneselfSealed: readonly Setup[] = isEveryUser ? asOneself : asOneself.slice(0, 1);
 
 /** One thing the model of a capsule does. */
 export interface ScriptedCall {

@@ -135,10 +135,10 @@ describe('the status of a session', { timeout: compileTimeoutMs }, () => {
   it.each([
     ['trap', 2, 'trapped'],
     ['odd-arm', 2, 'trapped'],
-    ['fail No.', 0, 'ok'],
-    ['hang', 0, 'ok'],
+    ['fail No. and to hang', 0, 'ok'],
   ])('after a hook was to %s ends with exit code %i', async (told, code, status) => {
-    const capsule = await commanded('binding: [on-tool-call, on-session-end]', `on-tool-call ${told}`);
+    const orders = told.split(' and to ').map((each) => `on-tool-call ${each}`);
+    const capsule = await commanded('binding: [on-tool-call, on-session-end]', ...orders);
     await (await capsule.submit('Go.')).untilClosed();
     expect((await capsule.terminate()).code).toBe(code);
     expect(capsule.trace.at(-1)).toMatchObject({ event_type: 'session_end', status });

@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { chmodSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
-import { basename, join } from 'node:path';
+import { chmodSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { basename, dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterEach, describe, expect, it } from 'vitest';
 
@@ -391,6 +391,8 @@ describe('a login', () => {
     const killed = await svc(workspace, ['update', 'server', '--dry-run'], { env });
     expect(killed.signal).toBe('SIGKILL');
     expect(readFileSync(loginFile(workspace), 'utf8')).toBe(before);
+    // Else the session waits for ten seconds until it takes that over.
+    rmSync(join(dirname(loginFile(workspace)), `.${basename(loginFile(workspace))}.guard`));
     const session = await playSession(workspace);
     expect(session.calls[0]?.content).toContain('was not asked, since its login is over: ');
     expect(session.calls[0]?.content).toContain(`run svc login ${known.remote.url}`);

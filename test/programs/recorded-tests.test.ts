@@ -682,33 +682,47 @@ describe('svc test of bad input', () => {
     });
   });
 
-  it.each([
-    ['request: changed\n', 1, 1, 'request in line 1 is not a known key', 'did you mean requests?'],
-    ['tasks:\n  - { stat: completed }\n', 2, 7, 'stat of tasks[0] in line 2 is not a known key', 'did you mean state?'],
-    [
-      'tasks:\n  - { state: complete }\n',
-      2,
-      14,
-      'tasks[0].state must be one of completed, failed, canceled, not "complete"',
-      'did you mean completed?',
-    ],
-    ['ignore: [/sistem]\n', 1, 10, 'ignore[0] ("/sistem") names nothing that is compared', 'did you mean /system?'],
-    [
-      'requests: any\n',
-      1,
-      11,
-      'requests must be recorded, changed or the sha256:… that --update wrote, not "any"',
-      null,
-    ],
-    ['ignore: [\n', 2, 1, '', null],
-  ])('refuses an expect.yaml with its place and the near key: %j', async (text, line, column, message, hint) => {
+  it('refuses an expect.yaml with its place and the near key', async () => {
     const workspace = await tested();
-    expects(workspace, text);
+    const refusals = [
+      ['request: changed\n', 1, 1, 'request in line 1 is not a known key', 'did you mean requests?'],
+      [
+        'tasks:\n  - { stat: completed }\n',
+        2,
+        7,
+        'stat of tasks[0] in line 2 is not a known key',
+        'did you mean state?',
+      ],
+      [
+        'tasks:\n  - { state: complete }\n',
+        2,
+        14,
+        'tasks[0].state must be one of completed, failed, canceled, not "complete"',
+        'did you mean completed?',
+      ],
+      ['ignore: [/sistem]\n', 1, 10, 'ignore[0] ("/sistem") names nothing that is compared', 'did you mean /system?'],
+      [
+        'requests: any\n',
+        1,
+        11,
+        'requests must be recorded, changed or the sha256:… that --update wrote, not "any"',
+        null,
+      ],
+      ['ignore: [\n', 2, 1, '', null],
+    ] as const;
+    for (const [index, [text]] of refusals.entries()) {
+      cpSync(join(workspace.folder, 'tests/fine'), join(workspace.folder, `tests/with-${index}`), { recursive: true });
+      expects(workspace, text, `with-${index}`);
+    }
     const { code, stdout } = await test(workspace);
     expect(code).toBe(1);
-    expect(stdout).toContain(`error[E-RUN-065]: ${message}`);
-    expect(stdout).toContain(`tests/fine/expect.yaml:${line}:${column}`);
-    if (hint !== null) expect(stdout).toContain(`hint: ${hint}\n`);
+    const told = stdout.split(/^with-\d cannot be run\n/m).slice(1);
+    expect(told).toHaveLength(refusals.length);
+    for (const [index, [, line, column, message, hint]] of refusals.entries()) {
+      expect(told[index]).toContain(`error[E-RUN-065]: ${message}`);
+      expect(told[index]).toContain(`tests/with-${index}/expect.yaml:${line}:${column}`);
+      if (hint !== null) expect(told[index]).toContain(`hint: ${hint}\n`);
+    }
   });
 
   it('refuses an archive that unpacks to more than it may, before it is on the disk', async () => {

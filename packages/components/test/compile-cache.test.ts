@@ -2,6 +2,7 @@ import { execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import {
   chmodSync,
+  cpSync,
   mkdirSync,
   readdirSync,
   readFileSync,
@@ -13,7 +14,7 @@ import {
 } from 'node:fs';
 import { join } from 'node:path';
 
-import { afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
 
 import { unlessRefused } from '@svc/kit/files/unless-refused.ts';
 import { componentProcesses } from '../../../test/support/component-processes.ts';
@@ -34,9 +35,16 @@ let source: ComponentSource;
 let cache: ReturnType<typeof temporaryFolder>;
 let hosts: ComponentHost[];
 
+/** A cache in which the component is compiled. */
+let warm: ReturnType<typeof temporaryFolder>;
+
 beforeAll(async () => {
   source = await fixtureComponent('probe-tool');
+  warm = temporaryFolder();
+  await new CompileCache(warm.path, new Compiler(packageRoot)).load(source);
 });
+
+afterAll(() => warm.remove());
 
 beforeEach(() => {
   cache = temporaryFolder();
@@ -56,6 +64,11 @@ function newHost(): ComponentHost {
 
 async function run(from: ComponentSource, host = newHost()): Promise<string> {
   return order(host.open(from, noGrants), { op: 'echo' });
+}
+
+/** The cache of this test is as after a run. */
+function compiledBefore(): void {
+  cpSync(warm.path, cache.path, { recursive: true });
 }
 
 function kept(): string[] {
@@ -96,7 +109,7 @@ describe('the compile cache', () => {
     ['altered', (path: string) => alter(path)],
     ['replaced by another file', (path: string) => writeFileSync(path, 'not what was here')],
   ])('compiles again what was %s', async (_, damage) => {
-    await run(source);
+    compiledBefore();
     const whole = readFileSync(keptFile());
     damage(keptFile());
     expect((await faultOf(run(withoutBytes()))).kind).toBe('unavailable');
@@ -105,6 +118,7 @@ describe('the compile cache', () => {
   });
 
   it('does not trust code of the engine that was altered', async () => {
+    compiledBefore();
     const host = newHost();
     await order(host.open(source, noGrants), { op: 'echo' });
     // A session may end with its first call: the code is kept all the same.
@@ -115,17 +129,20 @@ describe('the compile cache', () => {
     expect(await run(source)).toBe('{"op":"echo"}');
   });
 
-  it.each([
+  it.each<readonly [string, (path: string) => unknown]>([
     [
       'is another by the time it is read',
-      (path: string) => writeFileSync(path, readFileSync(path.replace('kept', 'other'))),
+      async (path: string) => {
+        const other = await seenFile('other', await fixtureComponent('files-tool'));
+        writeFileSync(path, readFileSync(other.path));
+      },
     ],
     ['is gone by the time it is read', (path: string) => rmSync(path)],
     ['is a pipe by the time it is read', (path: string) => (rmSync(path), execFileSync('mkfifo', [path]))],
   ])('gives a process the component itself when its file %s', async (_, change) => {
+    compiledBefore();
     const { path, digest } = await seenFile('kept', source);
-    await seenFile('other', await fixtureComponent('files-tool'));
-    change(path);
+    await change(path);
     const asked: boolean[] = [];
     const instance = instanceOf(async (whole) => {
       asked.push(whole);
@@ -146,7 +163,7 @@ describe('the compile cache', () => {
   });
 
   it('leaves no file of it open in the process', async () => {
-    await run(source);
+    compiledBefore();
     const tool = newHost().open(withoutBytes(), noGrants);
     await order(tool, { op: 'echo' });
     const files = componentProcesses().flatMap((pid) =>
