@@ -1,14 +1,11 @@
 import { describe, expect, it } from 'vitest';
 
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
-import { LiveRecorder, type HistoryEvent } from '../../src/recorder/recorder.ts';
-import type { ApprovalRecord } from '@svc/record/sessions/approval-log.ts';
-import { calls, says } from '../../../../test/support/fake-driver.ts';
-import { fakeTool, passed, SessionFixture } from '../../../../test/support/session-fixture.ts';
-import { Approvals } from '../../src/approvals/approvals.ts';
+import { fakeTool, passed } from '../../../../test/support/session-fixture.ts';
 import { withAskedChanges } from '../../src/approvals/asked-changes.ts';
 import { CallRules } from '../../src/approvals/call-rules.ts';
 import type { FileOperation } from '../../src/tools/tool.ts';
+import { askedInCalls } from './asked-in-calls.ts';
 
 const rules = [{ ask: { tool: 'editor', path: 'config/**' } }, { deny: { tool: 'editor', path: 'keys/**' } }];
 const settings = { default: 'allow', opaque: 'ask', rules } as const;
@@ -19,10 +16,7 @@ function editing(
   changes: readonly (readonly (Partial<FileOperation> & { readonly path: string })[])[],
   options: { readonly failsAt?: string; readonly replaces?: boolean; readonly args?: object } = {},
 ) {
-  const log: ApprovalRecord[] = [];
   const done: string[] = [];
-  const history: HistoryEvent[] = [];
-  let approvals: Approvals | null = null;
   const left = [...changes];
   const editor = fakeTool('editor', async (_args, { judgeChange }) => {
     for (const change of left.shift() ?? []) {
@@ -31,45 +25,13 @@ function editing(
     }
     return passed('edited');
   });
-  const fixture = new SessionFixture({
-    turns: [calls(...changes.map((): [string, object] => ['editor', options.args ?? {}])), says('Done.')],
-    tools: [withAskedChanges(editor, new CallRules(settings), { replaces: options.replaces === true })],
-    recorder: (clock) => new LiveRecorder((event) => void history.push(event), clock),
-    approvals: (recorder, clock) =>
-      (approvals = new Approvals({
-        rules: settings,
-        timeoutMs: 60_000,
-        recorder,
-        clock,
-        log: {
-          write: (record) => {
-            if (record.k === options.failsAt) throw new Diagnostic('E-IO-002', 'no space left');
-            log.push(record);
-          },
-          close: () => {},
-        },
-        unattended: async () => null,
-        capsule: 'c',
-        redact: (text) => text.replaceAll('hunter2', '[secret]'),
-      })),
+  const session = askedInCalls({
+    tool: withAskedChanges(editor, new CallRules(settings), { replaces: options.replaces === true }),
+    made: changes.map(() => options.args ?? {}),
+    settings,
+    failsAt: options.failsAt,
   });
-  fixture.session.board.submit({ text: 'Edit.', origin: 'user', trust: 'trusted' });
-  const running = fixture.session.run();
-  const open = async (number = 1) => {
-    await fixture.frame(() => approvals?.list()[0]?.id.endsWith(`_q${number}`) === true);
-    const [first] = approvals?.list() ?? [];
-    if (first === undefined) throw new Error('nothing waits');
-    return first;
-  };
-  const answer = async (decision: 'allow' | 'deny', option: 'once' | 'session' = 'once', number = 1) => {
-    const { id, digest } = await open(number);
-    return approvals?.answer({ id, digest, decision, option, note: null }, 'person').kind;
-  };
-  const told = (): readonly string[] =>
-    (fixture.driver.requests.at(-1)?.messages ?? []).flatMap((message) =>
-      message.role === 'tool' ? message.content.map((block) => (block.type === 'text' ? block.text : '')) : [],
-    );
-  return { fixture, running, log, done, history, open, answer, told };
+  return { ...session, done };
 }
 
 describe('a file that a person is asked about', () => {

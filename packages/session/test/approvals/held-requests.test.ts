@@ -1,15 +1,12 @@
 import { describe, expect, it } from 'vitest';
 
+import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import type { HeaderLine } from '@svc/kit/keys/bound-host.ts';
 import { heldRequest } from '@svc/kit/keys/held-request.ts';
-import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
-import type { ApprovalRecord } from '@svc/record/sessions/approval-log.ts';
-import { calls, says } from '../../../../test/support/fake-driver.ts';
-import { fakeTool, passed, SessionFixture } from '../../../../test/support/session-fixture.ts';
-import { Approvals } from '../../src/approvals/approvals.ts';
-import { LiveRecorder, type HistoryEvent } from '../../src/recorder/recorder.ts';
+import { fakeTool, passed } from '../../../../test/support/session-fixture.ts';
 import { askingLaunch } from '../../src/tools/asking-launch.ts';
 import '../../src/tools/asked-requests.ts';
+import { askedInCalls } from './asked-in-calls.ts';
 
 const origin = 'https://api.test';
 const rules = [{ ask: { request: `POST ${origin}/**` } }, { allow: { tool: 'caller' } }];
@@ -28,11 +25,8 @@ function sending(
   requests: readonly (readonly Sent[])[],
   { failsAt, otherwise = 'allow' }: { readonly failsAt?: string; readonly otherwise?: 'allow' | 'ask' } = {},
 ) {
-  const log: ApprovalRecord[] = [];
   const sent: string[] = [];
   const reasons: string[] = [];
-  const history: HistoryEvent[] = [];
-  let approvals: Approvals | null = null;
   const left = [...requests];
   const caller = fakeTool('caller', async (_args, context) => {
     const { turns, asking } = askingLaunch(context, { asksRequests: true });
@@ -41,7 +35,7 @@ function sending(
       const held = heldRequest({ origin, method, target, headers }, Buffer.from(body));
       const judged = asking.requests?.judge(held, gone.signal);
       if (leaves === true) {
-        await fixture.frame(() => (approvals?.list().length ?? 0) > 0);
+        await session.fixture.frame(() => session.list().length > 0);
         gone.abort();
       }
       const verdict = await judged;
@@ -51,46 +45,13 @@ function sending(
     await turns.over();
     return passed('called');
   });
-  const settings = { default: otherwise, opaque: 'ask', rules } as const;
-  const fixture: SessionFixture = new SessionFixture({
-    turns: [calls(...requests.map((): [string, object] => ['caller', { secret: 'hunter2' }])), says('Done.')],
-    tools: [caller],
-    recorder: (clock) => new LiveRecorder((event) => void history.push(event), clock),
-    approvals: (recorder, clock) =>
-      (approvals = new Approvals({
-        rules: settings,
-        timeoutMs: 60_000,
-        recorder,
-        clock,
-        log: {
-          write: (record) => {
-            if (record.k === failsAt) throw new Diagnostic('E-IO-002', 'no space left');
-            log.push(record);
-          },
-          close: () => {},
-        },
-        unattended: async () => null,
-        capsule: 'c',
-        redact: (text) => text.replaceAll('hunter2', '[secret]'),
-      })),
+  const session: ReturnType<typeof askedInCalls> = askedInCalls({
+    tool: caller,
+    made: requests.map(() => ({ secret: 'hunter2' })),
+    settings: { default: otherwise, opaque: 'ask', rules },
+    failsAt,
   });
-  fixture.session.board.submit({ text: 'Send.', origin: 'user', trust: 'trusted' });
-  const running = fixture.session.run();
-  const open = async (number = 1) => {
-    await fixture.frame(() => approvals?.list()[0]?.id.endsWith(`_q${number}`) === true);
-    const [first] = approvals?.list() ?? [];
-    if (first === undefined) throw new Error('nothing waits');
-    return first;
-  };
-  const answer = async (decision: 'allow' | 'deny', option: 'once' | 'session' = 'once', number = 1) => {
-    const { id, digest } = await open(number);
-    return approvals?.answer({ id, digest, decision, option, note: null }, 'person').kind;
-  };
-  const told = (): readonly string[] =>
-    (fixture.driver.requests.at(-1)?.messages ?? []).flatMap((message) =>
-      message.role === 'tool' ? message.content.map((block) => (block.type === 'text' ? block.text : '')) : [],
-    );
-  return { fixture, running, log, sent, reasons, history, open, answer, told };
+  return { ...session, sent, reasons };
 }
 
 describe('a request that a person is asked about', () => {
