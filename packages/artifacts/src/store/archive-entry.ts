@@ -10,6 +10,7 @@ const stored = 0;
 const deflated = 8;
 
 const fileTypeMask = 0o170000;
+const symbolicLink = 0o120000;
 const regularFile = 0o100000;
 const directory = 0o040000;
 
@@ -77,10 +78,19 @@ function otherNameFault({ fileNameRaw: raw, extraFields }: Entry, local: LocalFi
   return isOther ? 'has a second, different name' : null;
 }
 
+/** Whether an entry says that it is a symbolic link, which no archive of an artifact may have. */
+export function isSymbolicLink(entry: Entry): boolean {
+  return typeOf(entry) === symbolicLink;
+}
+
+function typeOf({ externalFileAttributes }: Entry): number {
+  return (externalFileAttributes >>> 16) & fileTypeMask;
+}
+
 function typeFault(entry: Entry, kind: 'file' | 'directory'): string | null {
-  const type = (entry.externalFileAttributes >>> 16) & fileTypeMask;
+  const type = typeOf(entry);
   const wanted = kind === 'file' ? regularFile : directory;
-  if (type === 0o120000) return 'is a symbolic link';
+  if (type === symbolicLink) return 'is a symbolic link';
   if (type !== 0 && type !== regularFile && type !== directory) return 'is a special file';
   if (type !== 0 && type !== wanted) return 'is both a file and a directory';
   if ((entry.externalFileAttributes & dosReparsePoint) !== 0) return 'is a link';
@@ -199,6 +209,21 @@ export const archiveLimits: ArchiveLimits = {
 /** A limit as messages say it. */
 export function inMebibytes(bytes: number): string {
   return `${bytes / mebibyte} MiB`;
+}
+
+/** The bytes of an archive as they come; `from` is who sends them. `E-ART-003` once there are more than an archive may have. */
+export async function* boundedArchive<Chunk extends Uint8Array>(
+  chunks: AsyncIterable<Chunk> | Iterable<Chunk>,
+  from: string,
+): AsyncGenerator<Chunk> {
+  let bytes = 0;
+  for await (const chunk of chunks) {
+    bytes += chunk.length;
+    if (bytes > archiveLimits.maxArchiveBytes) {
+      throw new Diagnostic('E-ART-003', `${from} is larger than ${inMebibytes(archiveLimits.maxArchiveBytes)}`);
+    }
+    yield chunk;
+  }
 }
 
 /** In bytes: no larger component is compiled, so none is looked into or packed. */

@@ -5,7 +5,7 @@ import { basename } from 'node:path';
 
 import { didYouMean } from '@svc/kit/diagnostics/closest-name.ts';
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
-import { archiveLimits } from './archive-entry.ts';
+import { boundedArchive } from './archive-entry.ts';
 import { type ArtifactRef, spell } from './artifact-ref.ts';
 import type { ArtifactSource, FetchedArchive } from './installed-artifact.ts';
 import { storedNames, storedVersions } from './list-stored.ts';
@@ -112,10 +112,9 @@ export async function announcedBySources(
 async function measured(fetched: FetchedArchive, by: string): Promise<Pick<AnnouncedArchive, 'sha256' | 'bytes'>> {
   const hash = createHash('sha256');
   let bytes = 0;
-  for await (const chunk of fetched.bytes) {
+  for await (const chunk of boundedArchive(fetched.bytes, by)) {
     hash.update(chunk);
     bytes += chunk.length;
-    if (bytes > archiveLimits.maxArchiveBytes) throw new Diagnostic('E-ART-003', `${by} is larger than 512 MiB`);
   }
   return { sha256: hash.digest('hex'), bytes };
 }

@@ -15,7 +15,7 @@ import { chunksOfFile, RegularFile } from '@svc/kit/files/regular-file.ts';
 import { isTemporaryName } from '@svc/kit/files/temporary-name.ts';
 import { parseJson } from '@svc/protocol/json-object.ts';
 import { readArchive } from './archive.ts';
-import { archiveLimits } from './archive-entry.ts';
+import { boundedArchive } from './archive-entry.ts';
 import { type ArtifactCheck, type FetchedArchive, type FetchObserver, checkIdentity } from './installed-artifact.ts';
 import type { LockedArtifact } from './lockfile.ts';
 import { type ArtifactRef, spell } from './artifact-ref.ts';
@@ -93,11 +93,10 @@ async function write({ root, chunks, from, onBytes }: PutRequest): Promise<Recei
   const hash = createHash('sha256');
   let bytes = 0;
   const counted = async function* (): AsyncGenerator<Uint8Array> {
-    for await (const chunk of chunks) {
+    for await (const chunk of boundedArchive(chunks, from)) {
       onBytes?.(chunk.length);
       hash.update(chunk);
       bytes += chunk.length;
-      if (bytes > archiveLimits.maxArchiveBytes) throw new Diagnostic('E-ART-003', `${from} is larger than 512 MiB`);
       yield chunk;
     }
   };

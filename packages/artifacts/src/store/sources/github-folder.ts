@@ -13,9 +13,11 @@ import { Archive } from '../archive.ts';
 import {
   type ArchiveEntry,
   archiveLimits,
+  boundedArchive,
   checkEntry,
   forbiddenEntry,
   inMebibytes,
+  isSymbolicLink,
   NameTable,
 } from '../archive-entry.ts';
 import { ArchiveReader } from '../archive-reader.ts';
@@ -29,8 +31,6 @@ import type { GithubApi } from './github-source.ts';
 /** Repositories of skills have some hundreds or thousands. */
 const mostEntries = 200_000;
 
-const fileTypeMask = 0o170000;
-const symbolicLink = 0o120000;
 const regularFile = 0o100644;
 
 /** The skill in one folder of one commit. */
@@ -48,7 +48,7 @@ interface FetchedFolder {
 export async function fetchFolder(at: RepositoryFolder, api: GithubApi): Promise<FetchedFolder> {
   const from = spellFolder(at);
   const answer = await api.fetchCommit(at.ref);
-  const chunks = bounded(answer.body(), from);
+  const chunks = boundedArchive(answer.body(), `the repository of ${from}`);
   const temporary = await writeTemporary(tmpdir(), chunks, { mode: 0o600, isDurable: false }).finally(() =>
     answer.discard(),
   );
@@ -61,20 +61,6 @@ export async function fetchFolder(at: RepositoryFolder, api: GithubApi): Promise
     }
   } finally {
     temporary.close();
-  }
-}
-
-async function* bounded(chunks: AsyncIterable<Buffer>, from: string): AsyncGenerator<Buffer> {
-  let bytes = 0;
-  for await (const chunk of chunks) {
-    bytes += chunk.length;
-    if (bytes > archiveLimits.maxArchiveBytes) {
-      throw new Diagnostic(
-        'E-ART-003',
-        `the repository of ${from} is larger than ${inMebibytes(archiveLimits.maxArchiveBytes)}`,
-      );
-    }
-    yield chunk;
   }
 }
 
@@ -146,7 +132,7 @@ async function filesIn(file: RegularFile, folder: string): Promise<CommitFiles> 
     for await (const raw of zip.eachEntry()) {
       const name = nameBelow(raw, folder);
       if (name === null || name.split('/').some((part) => leftOut.has(part))) continue;
-      if (((raw.externalFileAttributes >>> 16) & fileTypeMask) === symbolicLink) {
+      if (isSymbolicLink(raw)) {
         links.add(name);
         raw.externalFileAttributes = regularFile * 0x10000;
       }
