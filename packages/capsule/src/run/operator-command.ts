@@ -1,14 +1,13 @@
 /** Runs the program of an operator that hears of a session (docs/boundary.md "Notifications"). */
 
 import { type ChildProcess, spawn } from 'node:child_process';
-import { realpathSync } from 'node:fs';
 import { isAbsolute, join } from 'node:path';
 
 import type { Target } from '@svc/doors/a2a/push/operator-targets.ts';
 import type { Clock } from '@svc/kit/clock.ts';
 import { isSystemError, systemReason } from '@svc/kit/diagnostics/system-reason.ts';
 import type { Environment } from '@svc/kit/environment.ts';
-import { isBeneath } from '@svc/kit/files/resolve-beneath.ts';
+import { isBeneath, realPath } from '@svc/kit/files/resolve-beneath.ts';
 import { signalGroup } from '@svc/sandbox/child-group.ts';
 import { findProgram } from '@svc/sandbox/find-program.ts';
 
@@ -95,14 +94,5 @@ async function endOf(child: ChildProcess, { body, signal, clock }: Sent): Promis
     forget();
     kill();
     stdin?.destroy();
-  }
-}
-
-function realPath(path: string): string {
-  try {
-    return realpathSync(path);
-  } catch (error) {
-    if (!isSystemError(error)) throw error;
-    return path;
   }
 }

@@ -7,7 +7,6 @@ import { type ApprovalAnswer, approvalOptions, type AskedApproval, type OpenAppr
 import { noPerson, passedOptions } from '@svc/protocol/passed-question.ts';
 import type { QuestionName } from '@svc/protocol/question.ts';
 import type { PassedCall, QuestionEnd, Task } from '../task/task.ts';
-import { commandWords } from '../tools/shell-command.ts';
 import type { CallVerdict, CheckedCall, FileOperation, RequestQuestions } from '../tools/tool.ts';
 import { type AskedEffect, askedChange, askedEffect, askedRequest, shownSummary } from './asked-effect.ts';
 import { CallRules, type CallRuling } from './call-rules.ts';
@@ -191,10 +190,9 @@ export class Approvals {
     // Nobody is asked twice by the default: it may have decided about the call.
     const asks = (rule: string): boolean =>
       task.command === null && (rule !== defaultRule || rules.of(call)?.rule !== defaultRule);
-    const { toolName, kind, arguments: args } = call;
-    const argv = kind === 'shell' ? wordsOf(toolName, String(args['command'])) : null;
-    const programs = argv === null ? [] : [toolName];
-    const effectOf = (request: HeldRequest): AskedEffect => askedRequest(call, { request, argv }, this.#deps.redact);
+    const programs = call.kind === 'shell' ? [call.toolName] : [];
+    const effectOf = (request: HeldRequest): AskedEffect =>
+      askedRequest(call, { request, argv: rules.of(call)?.argv ?? null }, this.#deps.redact);
     return {
       asks,
       ask: async (request) =>
@@ -373,18 +371,10 @@ function whatIs(effect: AskedApproval['effect']): Judged['what'] {
 
 const didNot = { call: 'did not run', change: 'did not happen', request: 'was not sent' };
 
-function wordsOf(name: string, command: string): readonly string[] {
-  const split = commandWords(name, command);
-  return split.kind === 'unbalanced' ? [name, command] : [name, ...split.words];
-}
-
 /** Plain text in one line. The summary holds no character that could pass for svc's own words behind it. */
 function promptOf({ id }: AskedApproval, { summary, effect }: Pick<AskedEffect, 'effect' | 'summary'>): string {
   if (effect['kind'] === 'grant') {
-    const [what = 'this command'] = [
-      ...(typeof effect['host'] === 'string' ? ['this host'] : []),
-      ...(typeof effect['write'] === 'string' ? ['writing in this folder'] : []),
-    ];
+    const what = 'host' in effect ? 'this host' : 'write' in effect ? 'writing in this folder' : 'this command';
     return `grant ${what}? ${summary} - a message does not`;
   }
   return `approve this ${whatIs(effect)}? ${summary} - svc approve ${id} answers; a message does not`;
