@@ -112,7 +112,7 @@ export type HistoryEvent =
       readonly chunks: readonly Chunk[];
       readonly durationMs: number;
     } & Overtaking)
-  /** A check of the session's own surroundings that something overtook, or that found something unusual. */
+  /** A check of the session's own surroundings that something overtook, that overtook an earlier one, or that found something unusual. */
   | ({ readonly kind: 'settled'; readonly place: string } & Finding & Overtaking)
   /** The same for a check that was over at once, which a replay therefore finds where it asks for it. */
   | ({ readonly kind: 'found'; readonly place: string } & Finding)
@@ -259,10 +259,12 @@ export class LiveRecorder implements Recorder {
     const numbered = this.#places.next(place);
     const before = this.#crossed;
     const tell = (finding: Finding): void => {
+      const [first = numbered] = this.#open;
       this.#open.delete(numbered);
       // The delivery at hand is one of those that were counted.
       const isOvertaken = this.#crossed - 1 !== before;
-      if (isOvertaken || isUnusual(finding))
+      // A replay settles usual checks in the order in which they began.
+      if (isOvertaken || first !== numbered || isUnusual(finding))
         this.#record({ kind: 'settled', place: numbered, ...finding, ...this.#overtaking() });
     };
     this.#open.add(numbered);

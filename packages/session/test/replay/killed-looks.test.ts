@@ -102,3 +102,39 @@ it('a mark of a look that the session never has parts the replay', async () => {
     parting: { place: 'session/other', port: 'look', problem: 'was not looked at again' },
   });
 });
+
+/** Looks at two things at once, and asks for the same with what it saw, as two steps of a plan do. */
+function twoLooks(recorder: Recorder, look: (name: string) => Promise<null>): Promise<unknown> {
+  return Promise.all(
+    ['first', 'second'].map(async (name) => {
+      await recorder.settle(`session/${name}`, () => look(name));
+      await recorder.effect({ ...effect('session/next'), input: { name } }, inside, async () => 1);
+    }),
+  );
+}
+
+it('a session that is killed after the later of two looks has settled first is met again as far as it goes', async () => {
+  const historyEvents: HistoryEvent[] = [];
+  const [started, first] = [deferred<void>(), deferred<null>()];
+  const recorder = new LiveRecorder((historyEvent) => {
+    historyEvents.push(structuredClone(historyEvent));
+    if (historyEvent.kind === 'start') started.resolve();
+  }, systemClock);
+  const whole = twoLooks(recorder, async (name) => (name === 'first' ? await first.promise : null));
+  await started.promise;
+  const killed = [...historyEvents];
+  first.resolve(null);
+  await whole;
+  const replays = [killed, historyEvents].map(async (events) => {
+    const replayer = new Replayer(events, () => ({ arrive: () => true, note: () => {} }), {
+      isWhole: events === historyEvents,
+    });
+    replayer.begin();
+    void twoLooks(replayer, () => Promise.reject(new Error('nothing is looked at in a replay'))).then(() =>
+      replayer.finish(),
+    );
+    return await replayer.ended;
+  });
+  expect(killed.at(-1)).toMatchObject({ kind: 'start', place: 'session/next', input: { name: 'second' } });
+  expect(await Promise.all(replays)).toEqual([{ kind: 'cut-off', place: 'session/next' }, { kind: 'same' }]);
+});

@@ -1,34 +1,35 @@
 /** Sessions in which much happens at once and whose outcomes are left to real chance, recorded and run again. */
 
 import { runSync } from '@svc/kit/yield-to-loop.ts';
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { setImmediate, setTimeout } from 'node:timers/promises';
+import { setImmediate } from 'node:timers/promises';
 
 import { FakeHooks } from '../../../../test/support/fake-hooks.ts';
-import { fakeTool, passed, SessionFixture } from '../../../../test/support/session-fixture.ts';
+import { SessionFixture } from '../../../../test/support/session-fixture.ts';
 import type { FakeClock } from '../../../../test/support/fake-clock.ts';
 import { HeldDirectory } from '@svc/kit/files/held-directory.ts';
 import type { ContextId, SessionId } from '@svc/protocol/ids.ts';
 import type { TaskSource } from '../../src/task/task.ts';
+import { Approvals } from '../../src/approvals/approvals.ts';
 import { callHook } from '../../src/hooks/hook.ts';
-import type { InferenceRequest, InferenceResponse } from '../../src/model/driver.ts';
 import { type HistoryEvent, type Recorder, LiveRecorder } from '../../src/recorder/recorder.ts';
-import { recordedCapsuleSteps, recordedHookCalls } from '../../src/recorder/recorded-effects.ts';
+import { recordedHookCalls } from '../../src/recorder/recorded-effects.ts';
 import { JournalReader } from '@svc/record/journal/journal-reader.ts';
-import { openJournal } from '@svc/record/journal/journal-writer.ts';
+import { journalFile, openJournal } from '@svc/record/journal/journal-writer.ts';
 import { JournalLines } from '../../src/replay/journal-lines.ts';
 import { readRecording } from '../../src/replay/recorded-history.ts';
 import { type ReplayEnd, Replayer } from '../../src/replay/replayer.ts';
+import { replayedApprovals } from '../../src/replay/replayed-approvals.ts';
 import { replayInputs } from '../../src/replay/replay-inputs.ts';
 // The program loads late code within a turn of the event loop: nothing comes in between.
 import '../../src/loop/named-skills.ts';
 import '../../src/loop/task-runner.ts';
-import { nothingRan } from '../../src/tools/plan/capsule-step.ts';
-import { createSubmitPlanTool } from '../../src/tools/plan/submit-plan-tool.ts';
-import { neverReached, type Tool } from '../../src/tools/tool.ts';
 import type { TraceEvent } from '@svc/record/trace/events.ts';
+import { aWhile, chance, oneOf } from './left-to-chance.ts';
+import { approvalRules, randomTools } from './random-tools.ts';
+import { randomTurn } from './random-turns.ts';
 
 /** What a session left: its trace without what is never the same. */
 export interface Outcome {
@@ -38,23 +39,57 @@ export interface Outcome {
 
 export interface Recorded extends Outcome {
   readonly historyEvents: readonly HistoryEvent[];
+  /** How many lines the trace had before each of them. */
+  readonly tracedBefore: readonly number[];
+}
+
+/** What of a journal is there after a kill. */
+export interface Killed {
+  readonly kept: readonly HistoryEvent[];
+  /** The lines of the trace that were there by then. */
+  readonly traced: readonly unknown[];
 }
 
 type RecorderOf = (record: (historyEvent: HistoryEvent) => void, clock: FakeClock) => Recorder;
 
-const throughOneGate: RecorderOf = (record, clock) => new LiveRecorder(record, clock);
+/** One whose checks take as long as chance has it: a measure of a large folder, a schema in a thread. */
+class SlowLooks extends LiveRecorder {
+  override async settle<T>(place: string, look: () => Promise<T | null>): Promise<T | null> {
+    return await super.settle(place, async () => {
+      await aWhile();
+      return await look();
+    });
+  }
+}
+
+const throughOneGate: RecorderOf = (record, clock) => new SlowLooks(record, clock);
 
 /** Runs a session of chance and gives its trace and what went through its recorder. */
 export async function recordRandomSession(recorderOf: RecorderOf = throughOneGate): Promise<Recorded> {
   const historyEvents: HistoryEvent[] = [];
-  const outcome = await runRandomSession(recorderOf, (historyEvent) =>
-    historyEvents.push(structuredClone(historyEvent)),
-  );
-  return { ...outcome, historyEvents };
+  const run = await runRandomSession(recorderOf, (historyEvent) => historyEvents.push(structuredClone(historyEvent)));
+  return { ...run, historyEvents };
 }
 
 /** The same by way of a journal on the disk. */
 export async function journalRandomSession(): Promise<Recorded> {
+  return await journaled((recorded) => recorded);
+}
+
+/** What a kill at each record leaves of the journal of a session of chance. */
+export async function killedRandomSession(): Promise<readonly Killed[]> {
+  return await journaled(({ traced, tracedBefore }, directory) => {
+    const file = join(directory, journalFile);
+    const lines = readFileSync(file, 'utf8').split(/(?<=\n)/);
+    return lines.map((_, index) => {
+      writeFileSync(file, lines.slice(0, index + 1).join(''));
+      const kept = readBack(directory);
+      return { kept, traced: traced.slice(0, tracedBefore[kept.length] ?? traced.length) };
+    });
+  });
+}
+
+async function journaled<Value>(use: (recorded: Recorded, directory: string) => Value): Promise<Value> {
   const directory = mkdtempSync(join(tmpdir(), 'svc-journal-'));
   try {
     const session = 'ses_00000000000000000000000000000001' as SessionId;
@@ -70,9 +105,9 @@ export async function journalRandomSession(): Promise<Recorded> {
     } as const;
     journal.append({ k: 'open', version: 1, session, epoch: 1, capture: 'content', ...about });
     const lines = new JournalLines(journal, redact);
-    const outcome = await runRandomSession(throughOneGate, (historyEvent) => runSync(lines.write(historyEvent, 1)));
+    const run = await runRandomSession(throughOneGate, (historyEvent) => runSync(lines.write(historyEvent, 1)));
     journal.close();
-    return { ...outcome, historyEvents: readBack(directory) };
+    return use({ ...run, historyEvents: readBack(directory) }, directory);
   } finally {
     rmSync(directory, { recursive: true });
   }
@@ -95,16 +130,21 @@ function readBack(directory: string): readonly HistoryEvent[] {
 async function runRandomSession(
   recorderOf: RecorderOf,
   onHistoryEvent: (historyEvent: HistoryEvent) => void,
-): Promise<Outcome> {
-  const world = new World((clock) => recorderOf(onHistoryEvent, clock));
+): Promise<Omit<Recorded, 'historyEvents'>> {
+  const tracedBefore: number[] = [];
+  const record = (historyEvent: HistoryEvent): void => {
+    tracedBefore.push(world.traced().length);
+    onHistoryEvent(historyEvent);
+  };
+  const world: World = new World((clock) => recorderOf(record, clock));
   try {
     const run = world.run();
     const disturbing = world.disturb(run);
     const { status } = await run;
     await disturbing;
-    return { status, traced: world.traced() };
+    return { status, traced: world.traced(), tracedBefore };
   } finally {
-    world.dispose();
+    await world.dispose();
   }
 }
 
@@ -112,7 +152,7 @@ async function runRandomSession(
 export async function replaySession(
   historyEvents: readonly HistoryEvent[],
   isWhole = true,
-): Promise<{ readonly end: ReplayEnd; readonly outcome: Outcome | null }> {
+): Promise<{ readonly end: ReplayEnd; readonly status: string | null; readonly traced: readonly unknown[] }> {
   const recorder: Replayer = new Replayer(historyEvents, () => world.inputs(), { isWhole });
   const world = new World(() => recorder);
   try {
@@ -122,19 +162,10 @@ export async function replaySession(
       return status;
     });
     const end = await recorder.ended;
-    return { end, outcome: end.kind === 'same' ? { status: await run, traced: world.traced() } : null };
+    return { end, status: end.kind === 'same' ? await run : null, traced: world.traced() };
   } finally {
-    world.dispose();
+    await world.dispose();
   }
-}
-
-const chance = (of: number): boolean => Math.random() * of < 1;
-
-/** Nothing, a turn of the event loop or some milliseconds. */
-async function aWhile(): Promise<void> {
-  const ms = Math.random() * 4;
-  if (ms > 2) await setTimeout(ms - 1);
-  else if (ms > 1) await setImmediate();
 }
 
 /** Two clients with a conversation each, of one and the same name, and some that begin one of their own. */
@@ -149,33 +180,10 @@ class World {
   readonly #fixture: SessionFixture;
   readonly #recorder: Recorder;
   readonly #hooks: FakeHooks;
+  readonly #tools: ReturnType<typeof randomTools>;
 
   constructor(recorderOf: (clock: FakeClock) => Recorder) {
     let recorder: Recorder | null = null;
-    const ask = fakeTool('ask', async (_args, { requestInput, signal }) => {
-      const answer = await requestInput('Which?');
-      await aWhile();
-      signal.throwIfAborted();
-      return passed(answer.kind === 'answered' ? answer.text : 'nothing');
-    });
-    const work = fakeTool('work', async (args, { emitText, record, signal }) => {
-      await aWhile();
-      if (chance(3)) emitText('working');
-      if (chance(8)) record({ event_type: 'logs_limit_reached', max_bytes: 1 });
-      await aWhile();
-      signal.throwIfAborted();
-      if (chance(5)) return { ...passed('no'), status: 'failed' };
-      return passed(`${JSON.stringify(args).length}-${Math.random()}`);
-    });
-    const skill: Tool = {
-      ...fakeTool('skill', async (_args, { signal }) => {
-        await aWhile();
-        signal.throwIfAborted();
-        return chance(5) ? neverReached('it has changed') : passed(`For $ARGUMENTS: ${Math.random()}`);
-      }),
-      kind: 'skill',
-      permits: [{ tool: 'work' }],
-    };
     const fixed = (clock: FakeClock): Recorder => (recorder ??= recorderOf(clock));
     const late: Recorder = {
       effect: (...args) => fixed(this.#fixture.clock).effect(...args),
@@ -187,11 +195,13 @@ class World {
       stepOf: (place) => fixed(this.#fixture.clock).stepOf(place),
     };
     this.#hooks = hooksOf(late, (event) => this.#fixture.activity.emit({ kind: 'noted', task: null, event }));
+    this.#tools = randomTools(this.#directory, late);
     const { set } = this.#hooks;
     this.#fixture = new SessionFixture({
       recorder: fixed,
       turns: Array.from({ length: 400 }, () => randomTurn),
-      tools: [ask, work, skill, planTool(this.#directory, late)],
+      tools: this.#tools.tools,
+      approvals: approvalsOf,
       maxTurns: 6,
       maxReopens: 2,
       inputTimeoutMs: 1000,
@@ -231,9 +241,10 @@ class World {
       await setImmediate();
       await aWhile();
       this.#answerMaybe();
+      this.#decideMaybe();
       if (chance(12)) this.#fixture.clock.advance(500);
       if (chance(15)) {
-        const skills = chance(2) ? ['skill'] : [];
+        const skills = oneOf([[], ['skill'], ['guide', 'narrow']]);
         board.submit({ text: `And ${Math.random()}?`, origin: 'message', trust: 'untrusted', skills, ...from() });
       }
       if (chance(25)) this.#endOfWork();
@@ -249,10 +260,19 @@ class World {
     const task = board.current();
     const wait = task?.inputWait ?? null;
     if (task === null || wait === null || !chance(2)) return;
-    const answer = { text: `answer ${Math.random()}` };
+    const answer = { text: oneOf([`answer ${Math.random()}`, '4', 'yes', '']) };
     if (chance(2)) board.answerInput(answer);
     else if (chance(3)) board.answer({ taskId: task.id, waitId: `q${task.questions - 1}` }, answer);
     else board.answer(wait.question, { ...answer, sender: { principal: 'local', tags: {} } });
+  }
+
+  #decideMaybe(): void {
+    const { approvals } = this.#fixture.session;
+    const [open] = approvals?.list() ?? [];
+    if (open === undefined || !chance(2)) return;
+    const decision = chance(3) ? 'deny' : 'allow';
+    const option = oneOf(['once', 'session', 'manifest'] as const);
+    approvals?.answer({ ...open, decision, option, note: chance(2) ? 'because' : null }, 'person');
   }
 
   inputs(): ReturnType<typeof replayInputs> {
@@ -271,7 +291,8 @@ class World {
     return this.#fixture.traced.map(({ ...event }) => ({ ...event, start_ms: 0, ttfb_ms: 0, duration_ms: 0 }));
   }
 
-  dispose(): void {
+  async dispose(): Promise<void> {
+    await this.#tools.close();
     rmSync(this.#directory, { recursive: true, force: true });
   }
 
@@ -319,49 +340,25 @@ function hooksOf(recorder: Recorder, record: (event: TraceEvent) => void): FakeH
   );
 }
 
-function planTool(sessionDirectory: string, recorder: Recorder): Tool {
-  return createSubmitPlanTool({
-    sessionDirectory,
+/** The approvals of a session: a replay takes them from its recording. */
+function approvalsOf(recorder: Recorder, clock: FakeClock): Approvals {
+  if (recorder instanceof Replayer) return replayedApprovals(recorder, 'demo');
+  return new Approvals({
+    rules: { default: 'allow', opaque: 'ask', rules: approvalRules },
+    timeoutMs: 1000,
+    recorder,
+    clock,
+    log: { write: () => {}, close: () => {} },
+    unattended: async () => (chance(12) ? 'nobody is there' : null),
+    capsule: 'demo',
     redact: (text) => text,
-    clock: { monotonicMs: () => 0, now: () => 0 },
-    runCapsuleStep: recordedCapsuleSteps(async (_step, { record }) => {
-      await aWhile();
-      if (chance(2)) record({ event_type: 'logs_limit_reached', max_bytes: 2 });
-      return chance(3)
-        ? nothingRan('refused')
-        : { ...nothingRan(''), status: 'passed', reached: true, output: `${Math.random()}` };
-    }, recorder),
+    kept: {
+      mayKeep: () => true,
+      find: () => (chance(20) ? 'apr_kept' : null),
+      keep: async () => {
+        await aWhile();
+        return chance(2);
+      },
+    },
   });
-}
-
-async function randomTurn(
-  request: InferenceRequest,
-  { onText }: { onText: (text: string) => void },
-): Promise<InferenceResponse> {
-  await aWhile();
-  if (chance(3)) onText('Let me see.');
-  await aWhile();
-  const usage = { inputTokens: 10, outputTokens: Math.ceil(Math.random() * 90) };
-  if (chance(3)) return { content: [{ type: 'text', text: `Done ${Math.random()}.` }], stopReason: 'end_turn', usage };
-  if (chance(12)) return { content: [], stopReason: 'error', error: 'the provider is down', usage };
-  const names = ['work', 'ask', 'submit-plan', 'nothing'].filter((name) => name !== 'nothing' || chance(5));
-  const calls = Array.from({ length: 1 + Math.floor(Math.random() * 2) }, (_, index) => {
-    const name = names[Math.floor(Math.random() * names.length)] ?? 'work';
-    const input = name === 'submit-plan' ? randomPlan() : { n: request.messages.length };
-    return { type: 'tool_call', id: `call_${index}`, name, input } as const;
-  });
-  return { content: calls, stopReason: 'tool_call', usage };
-}
-
-function randomPlan(): object {
-  const steps = Array.from({ length: 2 + Math.floor(Math.random() * 5) }, (_, index) => ({
-    id: `s${index}`,
-    ...(chance(5)
-      ? { capsule: 'helper', version: '1.0.0', input: 'Help.' }
-      : { tool: chance(6) ? 'ask' : 'work', input: { index } }),
-    depends_on: index > 0 && chance(2) ? [`s${Math.floor(Math.random() * index)}`] : [],
-    retries: chance(3) ? 2 : 0,
-    on_error: chance(2) ? 'continue' : 'skip',
-  }));
-  return { id: 'p', steps };
 }

@@ -1,28 +1,61 @@
+import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { inspect } from 'node:util';
 
-import { describe, expect, it } from 'vitest';
+import { afterAll, describe, expect, it } from 'vitest';
 
 import type { HistoryEvent, Recorder } from '../../src/recorder/recorder.ts';
 import type { Chunk } from '../../src/recorder/shown-chunks.ts';
 import { Places } from '../../src/recorder/places.ts';
 import type { FakeClock } from '../../../../test/support/fake-clock.ts';
-import { journalRandomSession, recordRandomSession, replaySession } from './random-session.ts';
+import { journalRandomSession, killedRandomSession, recordRandomSession, replaySession } from './random-session.ts';
+import { remote } from './random-tools.ts';
 
-/** `npm run test:long -- many` runs 1,000, and 500 with a change. */
+/** `npm run test:long -- many` runs 1,000, 500 with a change, and kills 300. */
 const sessions = Number(process.env['REPLAY_SESSIONS'] ?? '10');
 const changes = Math.ceil(sessions / 2);
+const kills = Math.ceil(sessions * 0.3);
 
 const longRun = { timeout: 900_000 };
 
-describe('a session of plans, cancels, questions, hooks and messages at random', () => {
-  it(`runs again from its journal to the same trace, ${sessions} times over`, longRun, async () => {
-    for (let round = 0; round < sessions; round += 1) {
-      const recorded = await journalRandomSession();
-      const { end, outcome } = await replaySession(recorded.historyEvents);
-      expect(end, shown(recorded.historyEvents)).toEqual({ kind: 'same' });
-      expect(outcome).toEqual({ status: recorded.status, traced: recorded.traced });
-    }
-  });
+/** What random sessions meet, where there are many of them. */
+const met = [
+  '"port":"mcp","name":"web__echo"',
+  '"port":"mcp","name":"web__book"',
+  'the server of web asks',
+  'it does not work',
+  'Use it as guide says',
+  'Notes of guide',
+  'not allowed while the skill',
+  'no call is allowed by both',
+  '"what":"decision"',
+  '"what":"change"',
+  '"what":"request"',
+];
+
+afterAll(() => remote.close());
+
+describe('a session of plans, cancels, questions, approvals, hooks, skills, tools on the web and messages at random', () => {
+  it(
+    `runs again from its journal to the same trace, and reaches nothing outside, ${sessions} times over`,
+    longRun,
+    async () => {
+      const outside = watchedOutside();
+      let unmet = met;
+      for (let round = 0; round < sessions; round += 1) {
+        const { historyEvents, status, traced } = await journalRandomSession();
+        const recorded = JSON.stringify(historyEvents);
+        unmet = unmet.filter((each) => !recorded.includes(each));
+        const before = outside.opened();
+        const replayed = await replaySession(historyEvents);
+        expect(replayed, shown(historyEvents)).toEqual({ end: { kind: 'same' }, status, traced });
+        expect(outside.opened()).toEqual(before);
+      }
+      const { sockets, processes } = outside.close();
+      if (sessions < 300) return;
+      expect(unmet).toEqual([]);
+      expect(Math.min(sockets, processes)).toBeGreaterThan(0);
+    },
+  );
 
   it(
     `parts where one input was changed, and names the place and the path, ${changes} times over`,
@@ -48,8 +81,8 @@ describe('a session of plans, cancels, questions, hooks and messages at random',
     let [same, parted] = [0, 0];
     while (parted === 0 && same < 1000) {
       const recorded = await recordRandomSession(unrecorded);
-      const { end, outcome } = await replaySession(recorded.historyEvents);
-      if (end.kind === 'same' && inspect(outcome?.traced) === inspect(recorded.traced)) same += 1;
+      const { end, traced } = await replaySession(recorded.historyEvents);
+      if (end.kind === 'same' && inspect(traced) === inspect(recorded.traced)) same += 1;
       else parted += 1;
     }
     expect(parted, `${same} sessions ran again`).toBe(1);
@@ -65,13 +98,12 @@ describe('a session of plans, cancels, questions, hooks and messages at random',
     expect(end).toEqual({ kind: 'cut-off', place: start?.kind === 'start' ? start.place : '' });
   });
 
-  it(`replays as far as it goes after a kill at any moment, ${sessions} times over`, longRun, async () => {
-    for (let round = 0; round < sessions; round += 1) {
-      const { historyEvents } = await journalRandomSession();
-      for (let cut = 0; cut < 8; cut += 1) {
-        const kept = historyEvents.slice(0, Math.floor(Math.random() * historyEvents.length));
-        const { end } = await replaySession(kept, false);
-        expect(end, shown(kept)).toMatchObject({ kind: 'cut-off' });
+  it(`replays to the same lines after a kill at each of its records, ${kills} times over`, longRun, async () => {
+    for (let round = 0; round < kills; round += 1) {
+      for (const { kept, traced } of await killedRandomSession()) {
+        const replayed = await replaySession(kept, false);
+        expect(replayed.end, shown(kept)).toMatchObject({ kind: 'cut-off' });
+        expect(replayed.traced.slice(0, traced.length), shown(kept)).toEqual(traced);
       }
     }
   });
@@ -100,6 +132,28 @@ describe('a session of plans, cancels, questions, hooks and messages at random',
     },
   );
 });
+
+/** Counts the connections and programs that this process begins. */
+function watchedOutside(): { readonly opened: () => Opened; readonly close: () => Opened } {
+  const opened = { sockets: 0, processes: 0 };
+  const onSocket = (): void => void (opened.sockets += 1);
+  const onProcess = (): void => void (opened.processes += 1);
+  subscribe('net.client.socket', onSocket);
+  subscribe('child_process', onProcess);
+  return {
+    opened: () => ({ ...opened }),
+    close: () => {
+      unsubscribe('net.client.socket', onSocket);
+      unsubscribe('child_process', onProcess);
+      return opened;
+    },
+  };
+}
+
+interface Opened {
+  readonly sockets: number;
+  readonly processes: number;
+}
 
 function withChange(input: unknown): unknown {
   return { changed: true, ...(input as object) };
