@@ -79,7 +79,7 @@ void map_identity(const struct identity *inside, unsigned uid, unsigned gid) {
   become_opaque();
 }
 
-static void bring_up_loopback(void) {
+void bring_up_loopback(void) {
   const int control = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
   struct ifreq request = {.ifr_name = "lo"};
   request.ifr_flags = IFF_UP;
@@ -87,11 +87,16 @@ static void bring_up_loopback(void) {
   close(control);
 }
 
-void enter_namespaces(const struct plan *plan) {
+void make_namespaces(int namespaces, const struct identity *inside) {
   const unsigned uid = geteuid();
   const unsigned gid = getegid();
-  if (plan->namespaces != 0 && unshare(plan->namespaces) != 0) fail("unshare", NULL);
-  if ((plan->namespaces & CLONE_NEWUSER) != 0) map_identity(&plan->inside, uid, gid);
+  if (namespaces != 0 && unshare(namespaces) != 0) fail("unshare", NULL);
+  if ((namespaces & CLONE_NEWUSER) != 0) map_identity(inside, uid, gid);
+}
+
+void enter_namespaces(const struct plan *plan, struct ahead *ahead) {
+  const bool has_network = ahead->network >= 0;
+  make_namespaces(join_ahead(ahead, plan->namespaces), &plan->inside);
   if (plan->hostname != NULL && sethostname(plan->hostname, strlen(plan->hostname)) != 0) fail("hostname", NULL);
-  if (plan->loopback || plan->listen_port != 0) bring_up_loopback();
+  if (!has_network && (plan->loopback || plan->listen_port != 0)) bring_up_loopback();
 }

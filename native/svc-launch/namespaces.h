@@ -1,6 +1,7 @@
 #ifndef SVC_LAUNCH_NAMESPACES_H
 #define SVC_LAUNCH_NAMESPACES_H
 
+#include "ahead.h"
 #include "plan.h"
 
 /* Opens what the plan's control groups are joined by, while that may be done. */
@@ -21,7 +22,12 @@ void map_identity(const struct identity *inside, unsigned uid, unsigned gid);
 /* Writes a file of /proc that takes its text in one piece. */
 void write_file(const char *stage, const char *path, const char *text);
 
-/* Enters the plan's namespaces, with the user maps, the host name and the loopback in place. */
-void enter_namespaces(const struct plan *plan);
+/* Makes namespaces and is in them, with the user maps in place. */
+void make_namespaces(int namespaces, const struct identity *inside);
+
+void bring_up_loopback(void);
+
+/* Enters the plan's namespaces, those that were made ahead for this launch among them, with the user maps, the host name and the loopback in place. */
+void enter_namespaces(const struct plan *plan, struct ahead *ahead);
 
 #endif

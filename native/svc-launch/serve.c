@@ -16,6 +16,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "ahead.h"
 #include "egress.h"
 #include "kernel.h"
 #include "plan.h"
@@ -57,6 +58,7 @@ struct launch {
 };
 
 static struct launch launches[most_launches];
+static size_t places = 0; /* those behind were never used */
 
 /* The launches whose listeners the caller has yet to answer, which it does in their order: from `answered` to `handed`, both of which only grow. */
 static uint32_t unanswered[most_launches];
@@ -165,9 +167,31 @@ static bool open_standard(const char *descriptors, const struct request_head *he
 }
 
 static struct launch *free_place(void) {
-  for (size_t at = 0; at < most_launches; at++)
+  for (size_t at = 0; at < places; at++)
     if (launches[at].process == 0) return &launches[at];
-  return NULL;
+  return places == most_launches ? NULL : &launches[places++];
+}
+
+/* The plan that was read last, and its bytes: one plan serves many launches, and nothing of a call is in it. */
+static struct plan *last;
+static char *last_bytes = NULL;
+static size_t last_length = 0;
+
+/* False where the plan is not well-formed: its launch says so. */
+static bool read_plan(const struct request *request) {
+  struct plan_fault fault;
+  const size_t length = request->plan_length;
+  if (last_bytes != NULL && last_length == length && memcmp(last_bytes, request->plan, length) == 0) return true;
+  if (last_bytes != NULL) memset(last, 0, sizeof *last);
+  free(last_bytes);
+  last_bytes = malloc(length);
+  last_length = length;
+  if (last_bytes == NULL) fail_with(ENOMEM, "call", "a plan");
+  memcpy(last_bytes, request->plan, length);
+  if (parse_plan(last_bytes, length, last, &fault)) return true;
+  memset(last, 0, sizeof *last);
+  last_length = 0;
+  return false;
 }
 
 static void become_child(struct request *request, const int opened[standard_count], pid_t parent, int status) {
@@ -199,6 +223,8 @@ static bool start_launch(const char *descriptors, struct request *request) {
     answer(&unstarted, answer_unopened, 0);
     return false;
   }
+  request->is_read = read_plan(request);
+  request->ahead = ahead_for(last);
   const pid_t parent = getpid();
   const pid_t process = fork();
   if (process == 0) {
@@ -206,6 +232,7 @@ static bool start_launch(const char *descriptors, struct request *request) {
     return true;
   }
   explicit_bzero(bytes, room);
+  close_ahead(&request->ahead);
   close(status[1]);
   for (int at = 0; at < standard_count; at++) close(opened[at]);
   if (process < 0) {
@@ -216,6 +243,9 @@ static bool start_launch(const char *descriptors, struct request *request) {
   *launch = (struct launch){.process = process, .id = head.id, .status = status[0]};
   return false;
 }
+
+/* The socket through which comes what is made for the next launch. */
+static int making = no_descriptor;
 
 static void finish(struct launch *launch) {
   if (launch->status >= 0 || !launch->is_over) return;
@@ -232,7 +262,7 @@ static void hand_on(const struct launch *launch, char *text, size_t length, int 
 }
 
 static void answer_listener(uint32_t id, const char *text, size_t length) {
-  for (size_t at = 0; at < most_launches; at++)
+  for (size_t at = 0; at < places; at++)
     /* It may be over by now. */
     if (launches[at].process != 0 && launches[at].id == id && launches[at].status >= 0)
       send(launches[at].status, text, length, MSG_NOSIGNAL | MSG_DONTWAIT);
@@ -265,6 +295,8 @@ static void read_status(struct launch *launch) {
     close(launch->status);
     launch->status = -1;
     answer(launch, answer_settled, 0);
+    /* From now on nobody waits for this process. */
+    if (launch->text_length == 0 && making < 0) making = make_ahead(last);
     finish(launch);
     return;
   }
@@ -290,7 +322,7 @@ static void reap_launches(int ends) {
   if (read(ends, &said, sizeof said) < 0 && errno != EINTR && errno != EAGAIN) fail("signals", NULL);
   int wait_status = 0;
   for (pid_t ended = waitpid(-1, &wait_status, WNOHANG); ended > 0; ended = waitpid(-1, &wait_status, WNOHANG))
-    for (size_t at = 0; at < most_launches; at++) {
+    for (size_t at = 0; at < places; at++) {
       if (launches[at].process != ended || launches[at].is_over) continue;
       launches[at].is_over = true;
       launches[at].wait_status = wait_status;
@@ -309,8 +341,8 @@ static int watch_children(void) {
   return watched;
 }
 
-struct request serve(const char *descriptors) {
-  enum { others = 3 };
+struct request serve(const char *descriptors, struct plan *plan) {
+  enum { others = 4 };
   static struct pollfd waits[most_launches + others];
   static struct launch *waiting[most_launches + others];
   const pid_t parent = getppid();
@@ -323,9 +355,11 @@ struct request serve(const char *descriptors) {
   waits[0] = (struct pollfd){.fd = caller, .events = POLLIN};
   waits[1] = (struct pollfd){.fd = watch_children(), .events = POLLIN};
   waits[2] = (struct pollfd){.fd = channel, .events = POLLIN};
+  last = plan;
   for (;;) {
+    waits[3] = (struct pollfd){.fd = making, .events = POLLIN};
     nfds_t count = others;
-    for (size_t at = 0; at < most_launches; at++) {
+    for (size_t at = 0; at < places; at++) {
       if (launches[at].process == 0 || launches[at].status < 0) continue;
       waiting[count] = &launches[at];
       waits[count++] = (struct pollfd){.fd = launches[at].status, .events = POLLIN};
@@ -335,6 +369,7 @@ struct request serve(const char *descriptors) {
       if (waits[at].revents != 0) read_status(waiting[at]);
     if (waits[1].revents != 0) reap_launches(waits[1].fd);
     if (waits[2].revents != 0) read_channel();
+    if (waits[3].revents != 0 && take_ahead(making)) making = no_descriptor;
     struct request request;
     if (waits[0].revents != 0 && start_launch(descriptors, &request)) return request;
   }

@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "ahead.h"
 #include "egress.h"
 #include "kernel.h"
 #include "landlock.h"
@@ -44,6 +45,7 @@ struct call {
   int filter;
   int egress;
   uint32_t id; /* which launch of the caller's this is */
+  struct ahead ahead;
   const char *path;
   char **arguments;
 };
@@ -65,7 +67,8 @@ static int read_optional_descriptor(const char *word) {
 
 static struct call read_call(int count, char **words) {
   if (count < 7) fail_with(EINVAL, "call", "svc-launch <plan> <status> <filter> <egress> <path> <argv0> [<argument>...]");
-  struct call call = {.status = read_optional_descriptor(words[2]), .path = words[5], .arguments = words + 6};
+  struct call call = {
+      .ahead = {none, none}, .status = read_optional_descriptor(words[2]), .path = words[5], .arguments = words + 6};
   if (call.status != none) report_to(call.status);
   call.plan = read_descriptor(words[1]);
   call.filter = read_optional_descriptor(words[3]);
@@ -139,15 +142,17 @@ static void close_between(int first, int last) {
   if (first <= last && kernel_close_range((unsigned)first, (unsigned)last, 0) != 0) fail("descriptors", "closing");
 }
 
-/* Closes what the caller itself was started with. The two that are needed until the program starts end with that. */
-static void keep_only(int status, int egress) {
-  const int kept[] = {status < egress ? status : egress, status < egress ? egress : status};
+/* Closes what the caller itself was started with. What is kept of it ends when the program starts at the latest. */
+static void keep_only(const int *kept, size_t count) {
   int next = STDERR_FILENO + 1;
-  for (int at = 0; at < 2; at++) {
-    if (kept[at] < next) continue;
-    close_between(next, kept[at] - 1);
-    if (fcntl(kept[at], F_SETFD, FD_CLOEXEC) != 0) fail("descriptors", "closing at exec");
-    next = kept[at] + 1;
+  for (;;) {
+    int nearest = INT_MAX;
+    for (size_t at = 0; at < count; at++)
+      if (kept[at] >= next && kept[at] < nearest) nearest = kept[at];
+    if (nearest == INT_MAX) break;
+    close_between(next, nearest - 1);
+    if (fcntl(nearest, F_SETFD, FD_CLOEXEC) != 0) fail("descriptors", "closing at exec");
+    next = nearest + 1;
   }
   close_between(next, INT_MAX);
 }
@@ -207,16 +212,17 @@ static noreturn void become_program(const struct call *call, const struct plan *
 }
 
 /* `parent` is the one whose end ends the launch. */
-static noreturn void carry_out(const struct call *call, struct plan *plan, const struct filter *filter, pid_t parent) {
+static noreturn void carry_out(struct call *call, const struct plan *plan, const struct filter *filter, pid_t parent) {
+  const int kept[] = {call->status, call->egress, call->ahead.users, call->ahead.network};
   if ((plan->listen_port != 0) != (call->egress != none)) fail_with(EINVAL, "call", "listen and egress need each other");
-  keep_only(call->status, call->egress);
+  keep_only(kept, sizeof kept / sizeof *kept);
   reset_dispositions();
   die_with_parent(parent, call->status);
 
   open_cgroups(plan);
   if (plan->id.given) become(&plan->id);
   if (plan->users.path != NULL) enter_users(plan);
-  enter_namespaces(plan);
+  enter_namespaces(plan, &call->ahead);
   if (plan->id.given || plan->users.path != NULL || plan->namespaces != 0) {
     /* A change of user takes the death signal away and may show the process. */
     become_opaque();
@@ -234,17 +240,18 @@ static noreturn void carry_out(const struct call *call, struct plan *plan, const
 
 static noreturn void serve_caller(const char *descriptors, struct plan *plan) {
   struct filter filter = {0};
-  const struct request request = serve(descriptors);
+  const struct request request = serve(descriptors, plan);
   environ = request.environment;
   check_standard_descriptors();
-  check_plan(request.plan, request.plan_length, plan);
-  const struct call call = {.plan = none,
-                            .status = request.status,
-                            .filter = none,
-                            .egress = plan->listen_port == 0 ? none : request.status,
-                            .id = request.id,
-                            .path = request.path,
-                            .arguments = request.arguments};
+  if (!request.is_read) check_plan(request.plan, request.plan_length, plan);
+  struct call call = {.plan = none,
+                      .status = request.status,
+                      .filter = none,
+                      .egress = plan->listen_port == 0 ? none : request.status,
+                      .id = request.id,
+                      .ahead = request.ahead,
+                      .path = request.path,
+                      .arguments = request.arguments};
   if (request.filter_length > 0) filter = copy_filter(&request);
   carry_out(&call, plan, &filter, request.parent);
 }
@@ -258,7 +265,7 @@ int main(int count, char **words) {
   if (count == 3 && strcmp(words[1], "forks") == 0) count_forks(words[2]);
   if (count == 3 && strcmp(words[1], "serve") == 0) serve_caller(words[2], &plan);
   become_opaque();
-  const struct call call = read_call(count, words);
+  struct call call = read_call(count, words);
   check_standard_descriptors();
   read_plan(call.plan, &plan);
   if (call.filter != none) filter = read_filter(call.filter);

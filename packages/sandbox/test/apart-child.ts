@@ -10,7 +10,8 @@ import { minimalGrants } from '../src/launch/process-grants.ts';
 import type { LaunchedProcess } from '../src/launcher.ts';
 
 /**
- * Runs a program three times in one session, the second time while the first still lives, and prints what each found. In class sealed all but the
+ * Runs a program three times in one session, the second time while the first still lives, the third time while the second does, and prints what each
+ * found. In class sealed all but the
  * second may reach a host. With a line for the shell
  * it starts that instead, says so, and waits to be killed. A program of its own, started by the tests.
  */
@@ -144,11 +145,11 @@ async function foundByEach(): Promise<string> {
   const beside = await firstLine(second);
   first.stdin?.end();
   await first.ended;
-  second.stdin?.end();
-  await second.ended;
   const third = await start('THIRD', 'python3', lookAndLeave);
   third.stdin?.end();
   const [after, complaint] = await Promise.all([text(third.stdout), text(third.stderr), third.ended]);
+  second.stdin?.end();
+  await second.ended;
   return complaint === '' ? `[${[before, beside, after].join()}]` : complaint;
 }
 

@@ -236,6 +236,33 @@ describe('the helper that stays', () => {
     expect(await once(child, 'exit')).toEqual([125, null]);
   });
 
+  it('says what is wrong with a plan each time that it is asked for it', async (context) => {
+    needs(context);
+    const child = spawn(helperPath(), ['serve', '/proc/self/fd'], {
+      stdio: ['ignore', 'ignore', 'ignore', 'pipe', 'ipc'],
+    });
+    context.onTestFinished(() => void child.kill('SIGKILL'));
+    const channel = child.stdio[3] as Duplex;
+    let said = '';
+    channel.on('data', (chunk: Buffer) => (said += chunk.toString('latin1')));
+    const words = Buffer.from('/bin/true\0true\0');
+    const ask = async (id: number, plan: string): Promise<void> => {
+      const head = Buffer.alloc(36);
+      [id, plan.length, 0, words.length, 1, 0, -1, -1, -1].forEach((number, at) => head.writeInt32LE(number, 4 * at));
+      channel.write(Buffer.concat([head, Buffer.from(plan), words]));
+      const ended = Buffer.alloc(8);
+      [id, 3].forEach((number, at) => ended.writeInt32LE(number, 4 * at));
+      await expect.poll(() => said.includes(ended.toString('latin1'))).toBe(true);
+    };
+    const planOf = (last: string): string => `${['svc-launch-plan', '1', 'cwd', '/', last].join('\0')}\0`;
+    await ask(1, planOf('end'));
+    expect(said).not.toContain('plan 22');
+    await ask(2, planOf('begin'));
+    await ask(3, planOf('begin'));
+    await ask(4, planOf('end'));
+    expect(said.match(/plan 22 word \d+: [a-z ]+/g)).toHaveLength(2);
+  });
+
   it('begins nothing where a stream cannot be opened', async (context) => {
     needs(context);
     const child = spawn(helperPath(), ['serve', '/proc/self/fd'], {

@@ -77,6 +77,8 @@ class SessionGroups {
   readonly #groups: ControlGroup[] = [];
   readonly #places: GroupMaker[] = [];
   #room: JoinedGroups['room'] = null;
+  /** The files that say how often a limit of a group was reached. Which of them a group has does not change. */
+  readonly #events = { processes: [] as string[], memory: [] as string[] };
 
   /**
    * Makes the groups that `hold` says. Returns null when they are there, else a clause for a person: then nothing may be started, for what is
@@ -92,6 +94,8 @@ class SessionGroups {
       const group = found.place.make(limits);
       if (group === null) return 'no control group can be made';
       this.#groups.push(group);
+      this.#events.processes.push(...pathsIn(group, ['pids.events']));
+      this.#events.memory.push(...pathsIn(group, ['memory.events', 'memory.oom_control']));
       const count = group.path('pids.current');
       if (groups.processes === version && count !== null) this.#room = { count, most: sessionProcesses(resources) };
     }
@@ -105,13 +109,8 @@ class SessionGroups {
 
   hits(): GroupHits {
     const sum = (files: readonly string[], word: string): number =>
-      this.#groups
-        .flatMap((group) => files.map((file) => countOf(readGroupFile(group.path(file) ?? ''), word)))
-        .reduce((a, b) => a + b, 0);
-    return {
-      processes: sum(['pids.events'], 'max'),
-      memory: sum(['memory.events', 'memory.oom_control'], 'oom_kill'),
-    };
+      files.map((file) => countOf(readGroupFile(file), word)).reduce((a, b) => a + b, 0);
+    return { processes: sum(this.#events.processes, 'max'), memory: sum(this.#events.memory, 'oom_kill') };
   }
 
   /** Ends what is left in the groups. */
@@ -119,6 +118,10 @@ class SessionGroups {
     await Promise.all(this.#groups.splice(0).map((group) => group.close()));
     for (const place of this.#places.splice(0)) place.leave();
   }
+}
+
+function pathsIn(group: ControlGroup, names: readonly string[]): readonly string[] {
+  return names.map((name) => group.path(name)).filter((path) => path !== null);
 }
 
 function limitsOf(version: GroupVersion, held: LimitHold['groups'], resources: ResourceLimits): GroupLimits | null {
