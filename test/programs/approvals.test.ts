@@ -200,6 +200,37 @@ describe('a command that has to be approved', () => {
     expect(journal).toContain('the rules of the operator deny this call (approvals.rules[1])');
   }, 60_000);
 
+  it('ends at once in the capsule of a chat that only clients follow who could not answer, and waits where one could', async () => {
+    const workspace = capsule({ manifest, script: touches('pushed') });
+    const bob = await withToken(workspace, 'bob', 'read,send,stop');
+    const { process, line } = await startCapsule(workspace, ['--for-chat'], { env });
+    cleanups.push(() => void process.child.kill('SIGKILL'));
+    const follow = async (token: string): Promise<void> => {
+      const leave = new AbortController();
+      cleanups.push(() => leave.abort());
+      const headers = { 'content-type': 'application/json', 'svc-events': '1', authorization: `Bearer ${token}` };
+      const body = JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'stream/watch' });
+      const signal = leave.signal;
+      const response = await fetch(`http://${line.url}/`, { method: 'POST', headers, body, signal });
+      expect((await response.body?.getReader().read())?.done).toBe(false);
+    };
+    const call = caller(line.url);
+    const send = async (messageId: string): Promise<Answer> =>
+      await call('message/send', { message: { messageId, role: 'user', parts: [{ text: 'Push.' }] } }, bob);
+    await follow(bob);
+    const { id } = (await send('m1')).result as { id: string };
+    const isOver = async (): Promise<string> =>
+      ((await call('tasks/get', { id }, bob)).result as { status: { state: string } }).status.state;
+    await expect.poll(isOver, { timeout: 30_000 }).toBe('completed');
+    expect(process.stderr).toContain('W-APR-003');
+    const folder = join(workspace.home, '.svc', 'running');
+    const key = readdirSync(folder).find((name) => name.endsWith('.key')) ?? '';
+    await follow(readFileSync(join(folder, key), 'utf8'));
+    await send('m2');
+    await waiting(call, bob);
+    expect(records(workspace, line.session_id).map(({ k }) => k)).toEqual(['asked']);
+  }, 60_000);
+
   it('keeps a capsule from starting where its programs could read the key for answers', async () => {
     const { code, stderr } = await svc(capsule({ manifest }), ['run', '--task', 'x']);
     expect([code, stderr]).toEqual([1, expect.stringContaining('error[E-APR-002]: ')]);

@@ -53,9 +53,10 @@ export class TokenHome {
   callers({
     listenerToken = 'operator-token',
     isGuarded = false,
-  }: { listenerToken?: string | null; isGuarded?: boolean } = {}): TokenCallers {
+    personKey = null,
+  }: { listenerToken?: string | null; isGuarded?: boolean; personKey?: string | null } = {}): TokenCallers {
     return new TokenCallers({
-      personKey: null,
+      personKey: personKey === null ? null : new Secret(personKey),
       listenerToken: listenerToken === null ? null : new Secret(listenerToken),
       isGuarded,
       capsule: 'demo',

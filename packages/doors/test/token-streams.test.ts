@@ -169,3 +169,42 @@ describe('the end of a token', () => {
     expect([response.status, await response.text()]).toEqual([401, unauthorized[2]]);
   });
 });
+
+describe('a reader of live events', () => {
+  it('counts as somebody who can be asked for as long as it reads, by the key of the session or a token that may answer, and by nothing else', async () => {
+    const home = new TokenHome();
+    const reads = await home.add('reads', { scopes: ['read', 'send', 'stop'] });
+    const answers = await home.add('answers', { scopes: ['read', 'answer'] });
+    const capsule = await open({ callers: home.callers({ listenerToken: null, personKey: 'key-of-the-session' }) });
+    const { events } = capsule.fixture.session;
+    const attended = (): readonly boolean[] => [events.isAttendedBy('person'), events.isAttendedBy('token')];
+    const seen: (readonly boolean[])[] = [];
+    for (const [token, isOpted] of [
+      [null, true],
+      [reads, true],
+      [answers, false],
+      [answers, true],
+      ['key-of-the-session', false],
+      ['key-of-the-session', true],
+    ] as const) {
+      const leave = new AbortController();
+      const response = await fetch(`http://127.0.0.1:${capsule.port}/`, {
+        method: 'POST',
+        headers: {
+          'content-type': 'application/json',
+          ...(isOpted ? { 'svc-events': '1' } : {}),
+          ...(token === null ? {} : { authorization: `Bearer ${token}` }),
+        },
+        body: watch,
+        signal: leave.signal,
+      });
+      expect(response.status).toBe(200);
+      await response.body?.getReader().read();
+      seen.push(attended());
+      leave.abort();
+      await expect.poll(attended).toEqual([false, false]);
+    }
+    const nobody = [false, false];
+    expect(seen).toEqual([nobody, nobody, nobody, [false, true], nobody, [true, false]]);
+  });
+});

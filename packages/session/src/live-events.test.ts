@@ -29,7 +29,7 @@ function begun(call: Omit<RequestedCall, 'id' | 'name'>): unknown {
       redact: (text) => text.replaceAll('77777777', '[secret]'),
     },
   );
-  live.join({} as Parameters<LiveEvents['join']>[0]);
+  live.join({} as Parameters<LiveEvents['join']>[0], null);
   activity.emit({
     kind: 'call-started',
     task: { id: 'tsk_1' } as Task,

@@ -18,7 +18,7 @@ import {
 import { redactedJson } from '@svc/record/trace/file-trace.ts';
 import type { Usage } from './model/driver-notes.ts';
 import type { Activity, SessionActivity } from './task/activity.ts';
-import type { EventStream } from './stream/event-stream.ts';
+import type { Answerer, EventStream } from './stream/event-stream.ts';
 import type { FrameSink, SentFrame } from './stream/frame-batches.ts';
 import { type OutputPiece, OutputTails } from './stream/output-tails.ts';
 import type { Task } from './task/task.ts';
@@ -85,13 +85,13 @@ export class LiveEvents {
     this.#options = options;
   }
 
-  /** Adds a reader of frames and events, which ends with `part`. In the turn of `snapshot`, so that nothing happens between the two. */
-  join(reader: FrameSink): void {
+  /** Adds a reader of frames and events, who could answer calls by `answers`, and ends with `part`. In the turn of `snapshot`, so that nothing happens between the two. */
+  join(reader: FrameSink, answers: Answerer | null): void {
     if (this.#readers.size === 0) {
       this.#leave = this.#listen();
     }
     this.#readers.add(reader);
-    this.#session.events.subscribeWithEvents(reader);
+    this.#session.events.subscribeWithEvents(reader, answers);
   }
 
   #listen(): () => void {

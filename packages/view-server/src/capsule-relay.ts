@@ -46,23 +46,22 @@ export async function approach(
     method,
     readOnly,
     timeoutMs = callMs,
-    asPerson = false,
+    asPerson = 'never',
   }: {
     readonly method: string;
     readonly readOnly: boolean;
     readonly timeoutMs?: number;
-    /** Shows the key for approvals, as `svc approve` does. */
-    readonly asPerson?: boolean;
+    /** Whether it shows the key for approvals, as `svc approve` does; `always` refuses a session without one. */
+    readonly asPerson?: 'always' | 'if-any' | 'never';
   },
 ): Promise<ApproachedCapsule | null> {
   if (session.record() === null) return null;
   const located = locateCapsule(user.home, session.id);
   const asked = { method, timeoutMs };
-  if (asPerson) {
-    const key = located.record === null ? null : readPersonKey(user.home, located.record);
-    if (key === null) throw new HttpRefusal(403, 'approver_missing', 'The session has no key for approvals.');
-    return await approachCapsule(located, { ...asked, token: key.reveal(), isSentAnywhere: false });
-  }
+  const isPerson = asPerson !== 'never' && located.record !== null;
+  const key = isPerson ? readPersonKey(user.home, located.record) : null;
+  if (key !== null) return await approachCapsule(located, { ...asked, token: key.reveal(), isSentAnywhere: false });
+  if (asPerson === 'always') throw new HttpRefusal(403, 'approver_missing', 'The session has no key for approvals.');
   const choice = readOnly ? { ...asked, token: undefined, isSentAnywhere: false } : tokenChoice(user, asked);
   return await approachCapsule(located, choice);
 }
@@ -78,8 +77,9 @@ export async function passCall(
   const { id, method, params } = parsed;
   if (!methods.has(method)) return json(encodeJsonRpcFault(id, new JsonRpcFault('method-not-found')));
   // Only what the card lists can be looked for there.
-  const asPerson = method === 'approvals/answer';
-  const listed = asPerson || method === 'tasks/answer' ? 'stream/watch' : method;
+  const isApproval = method === 'approvals/answer';
+  const listed = isApproval || method === 'tasks/answer' ? 'stream/watch' : method;
+  const asPerson = isApproval ? 'always' : 'never';
   const capsule = await approach(user, session, { method: listed, readOnly: false, asPerson });
   if (capsule === null) throw notLive();
   const door = new HttpDoor(doorOf({ ...capsule, timeoutMs: callMs }));

@@ -177,7 +177,8 @@ async function connect(
   signal: AbortSignal,
 ): Promise<OpenConnection | null> {
   const method = 'stream/watch';
-  const capsule = await approach(user, session, { method, readOnly });
+  // Who may answer here is somebody who can be asked.
+  const capsule = await approach(user, session, { method, readOnly, asPerson: readOnly ? 'never' : 'if-any' });
   if (capsule === null) return null;
   const door = new HttpDoor(doorOf({ ...capsule, timeoutMs: callMs }));
   const { answer, close } = await door.open({

@@ -18,7 +18,7 @@ import { RefusedRequests } from '@svc/session/files/refused-requests.ts';
 import { backgroundEnds, residueOf } from '@svc/session/loop/background-ends.ts';
 import type { Approvals } from '@svc/session/approvals/approvals.ts';
 import type { Conversations } from '@svc/session/loop/conversations.ts';
-import { EventStream } from '@svc/session/stream/event-stream.ts';
+import { type Answerer, EventStream } from '@svc/session/stream/event-stream.ts';
 import { recordedTool } from '@svc/session/recorder/recorded-effects.ts';
 import { FrameStore } from '@svc/session/stream/frame-store.ts';
 import { Session } from '@svc/session/session.ts';
@@ -211,7 +211,7 @@ async function ready(open: OpenSessionRequest, parts: StagedParts): Promise<Omit
   const openAll = async (): Promise<CapsuleHooks> => await hooksOf(open, { ...parts, spend });
   const areLate = staged.hooks.every(({ declaration }) => hearsOnly(declaration, 'on-compaction'));
   const hooks = staged.hooks.length === 0 ? noHooks : areLate ? lateHooks(openAll) : await openAll();
-  const isWatched = (): boolean => session.events.isWatched;
+  const isAttendedBy = (answerer: Answerer): boolean => session.events.isAttendedBy(answerer);
   const directory = directories.session;
   const onLost = (lost: Diagnostic): void => session.trap(lost);
   let isNotified = (): boolean => false;
@@ -220,7 +220,7 @@ async function ready(open: OpenSessionRequest, parts: StagedParts): Promise<Omit
     directory,
     later,
     onClose,
-    isWatched,
+    isAttendedBy,
     isNotified: () => isNotified(),
     onLost: (error) => (error instanceof Diagnostic ? onLost(error) : raise(error)),
     mayDelegate: delegating !== null,

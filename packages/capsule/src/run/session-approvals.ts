@@ -12,6 +12,7 @@ import type { Widening } from '@svc/session/approvals/wanted-grants.ts';
 import type { Delegations } from '@svc/session/delegation/delegations.ts';
 import type { ParentLine } from '@svc/session/delegation/parent-line.ts';
 import type { Recorder } from '@svc/session/recorder/recorder.ts';
+import type { Answerer } from '@svc/session/stream/event-stream.ts';
 import type { Session } from '@svc/session/session.ts';
 import type { OpenSessionRequest } from '../launch/open-session-request.ts';
 import type { LaterCommands } from '../stage/later-commands.ts';
@@ -27,8 +28,8 @@ export interface OpenedApprovals {
   /** The directory of the session. */
   readonly directory: string;
   readonly onClose: (end: () => void) => void;
-  /** Whether a client follows the session, questions included. */
-  readonly isWatched: () => boolean;
+  /** Whether a client follows the session, questions included, that could answer them in this way. */
+  readonly isAttendedBy: (answerer: Answerer) => boolean;
   /** Whether the target of `notify` takes questions. */
   readonly isNotified: () => boolean;
   /** The session cannot go on. */
@@ -44,16 +45,15 @@ export interface SessionApprovals {
 
 export async function openApprovals(
   open: OpenSessionRequest,
-  { settings, later, recorder, directory, onClose, isWatched, isNotified, onLost }: OpenedApprovals,
+  { settings, later, recorder, directory, onClose, isAttendedBy, isNotified, onLost }: OpenedApprovals,
 ): Promise<SessionApprovals> {
   const { loaded, redactor } = open.launch;
   const log = openApprovalLog(directory);
   onClose(() => log.close());
   const kept = settings === null ? null : await openKeptCalls(open);
   const { request } = open;
-  // Who follows a session that a chat has started may be that person, who shows the key of the session.
-  const askedAt = (): Place =>
-    request.askedAt?.() ?? (request.changes?.hasPerson === true && isWatched() ? 'terminal' : null);
+  const followedFrom = (): Place => (isAttendedBy('person') ? 'terminal' : isAttendedBy('token') ? 'door' : null);
+  const askedAt = (): Place => request.askedAt?.() ?? (request.changes?.hasPerson === true ? followedFrom() : null);
   const above = request.askKey === undefined ? null : await import('./parent-questions.ts');
   const line = above?.parentLineOf(open) ?? null;
   const unattended = loudly(
@@ -103,13 +103,13 @@ export async function openApprovals(
 /** As of a manifest that does not say: the children of its capsule may have questions all the same. */
 const usualPlaces: ApprovalSettings['answer'] = ['terminal', 'door', 'acp'];
 
-/** Where a person is shown questions. */
-type Place = 'terminal' | 'acp' | null;
+/** Where a person is shown questions. Who has started a session for a chat follows it, and shows its key or a door token. */
+type Place = 'terminal' | 'acp' | 'door' | null;
 
 /** In seconds, that a question about a further grant waits. */
 const grantTimeout = 600;
 
-/** Nobody is asked who is not at the terminal. */
+/** Nobody is asked who is not at the terminal, or follows what a chat has started. */
 function wideningOf(
   { request }: OpenSessionRequest,
   later: LaterCommands | null,
@@ -117,10 +117,11 @@ function wideningOf(
 ): { readonly widening?: Widening } {
   const widening = request.adhoc?.widening;
   if (widening === undefined || later === null) return {};
+  const mayGrant = (): boolean => askedAt() === 'terminal' || askedAt() === 'door';
   return {
     widening: {
-      wanted: (call) => (askedAt() === 'terminal' ? widening.wanted(call) : null),
-      wantsHost: (host) => askedAt() === 'terminal' && widening.wantsHost(host),
+      wanted: (call) => (mayGrant() ? widening.wanted(call) : null),
+      wantsHost: (host) => mayGrant() && widening.wantsHost(host),
       decided: (wanted, option) => {
         if (option !== null) later.grant(wanted, option);
         widening.decided(wanted, option);

@@ -1,6 +1,7 @@
 /** Who asks, what they may, and which tasks are theirs. */
 
 import type { RequestHead } from '@svc/kit/http/route.ts';
+import type { Answerer } from '@svc/session/stream/event-stream.ts';
 import type { AskingChild } from '@svc/session/delegation/delegations-deps.ts';
 import type { Task } from '@svc/session/task/task.ts';
 import { type Scope, scopes } from './scopes.ts';
@@ -37,8 +38,14 @@ export function childPrincipal(child: AskingChild): Principal {
  * Whether the principal may say that a call runs. Being on this machine is not enough, and neither is the listener token: a tool that reaches the loopback
  * interface is there too, and children are started with that token.
  */
-export function mayApprove({ isPerson, seesAll, scopes: held }: Principal): boolean {
-  return isPerson === true || (!seesAll && held.includes('answer'));
+export function mayApprove(principal: Principal): boolean {
+  return answererOf(principal) !== null;
+}
+
+/** By what it may say so; null where it may not. */
+export function answererOf({ isPerson, seesAll, scopes: held }: Principal): Answerer | null {
+  if (isPerson === true) return 'person';
+  return !seesAll && held.includes('answer') ? 'token' : null;
 }
 
 /** The server lets in only the one client that the listener knows. */

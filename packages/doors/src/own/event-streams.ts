@@ -14,7 +14,7 @@ import type { Session } from '@svc/session/session.ts';
 import { isTerminal } from '@svc/session/task/task.ts';
 import type { Submission } from '@svc/session/loop/task-board.ts';
 import type { Callers } from '../callers/callers.ts';
-import { isOwn, type Principal } from '../callers/principal.ts';
+import { answererOf, isOwn, type Principal } from '../callers/principal.ts';
 import { EventConnection, type EventConnectionOptions, type OpenConnections } from './event-connection.ts';
 import { may } from '../callers/scopes.ts';
 import { Heartbeats } from '../core/heartbeats.ts';
@@ -88,7 +88,7 @@ export class EventStreams implements OpenConnections {
         connection.write({ event: 'connection-ack', conversationMode: this.#streamed.conversationMode });
         connection.writeText(live.snapshot());
         connection.replay(this.#session.events.replayFrom(parseLastEventId(lastEventId) ?? 0n));
-        live.join(connection);
+        live.join(connection, answererOf(principal));
       },
     );
   }

@@ -6,6 +6,9 @@ import { FrameBatches, type FrameSink, type SentFrame } from './frame-batches.ts
 import type { FrameStore } from './frame-store.ts';
 import { ReplayBuffer, type Replay, WrittenFrame } from './replay-buffer.ts';
 
+/** Who may say that a call runs: the person who started the session, by its key, or a client by a door token. */
+export type Answerer = 'person' | 'token';
+
 /** Where long frames are kept. */
 interface FrameKeeping {
   readonly store: FrameStore;
@@ -24,6 +27,8 @@ export class EventStream {
   readonly #readers = new FrameBatches();
   /** Readers of live events too; null as long as there never was one. */
   #eventReaders: FrameBatches | null = null;
+  /** Readers of live events who could answer a call that waits for approval. */
+  readonly #answerers = new Map<FrameSink, Answerer>();
   #ended = false;
   readonly #onEnd: (() => void)[] = [];
 
@@ -58,9 +63,9 @@ export class EventStream {
     }
   }
 
-  /** Whether somebody reads live events, questions among them. */
-  get isWatched(): boolean {
-    return (this.#eventReaders?.size ?? 0) > 0;
+  /** Whether somebody who could answer in that way reads live events, questions among them. */
+  isAttendedBy(answerer: Answerer): boolean {
+    return [...this.#answerers.values()].includes(answerer);
   }
 
   /** A frame for the readers of live events alone, behind all that was published; it is not kept for replay. */
@@ -74,16 +79,18 @@ export class EventStream {
     else this.#readers.add(sink);
   }
 
-  /** The same for a reader of live events too. */
-  subscribeWithEvents(sink: FrameSink): void {
+  /** The same for a reader of live events too. `answers` is null for one who could answer no call. */
+  subscribeWithEvents(sink: FrameSink, answers: Answerer | null): void {
     this.#eventReaders ??= new FrameBatches();
-    if (this.#ended) sink.end();
-    else this.#eventReaders.add(sink);
+    if (this.#ended) return sink.end();
+    this.#eventReaders.add(sink);
+    if (answers !== null) this.#answerers.set(sink, answers);
   }
 
   unsubscribe(sink: FrameSink): void {
     this.#readers.remove(sink);
     this.#eventReaders?.remove(sink);
+    this.#answerers.delete(sink);
   }
 
   replayFrom(lastEventId: EventId): Replay {

@@ -87,7 +87,11 @@ async function openChat(
   };
   const view = new SessionView(shown.output, settings);
   views.push(view);
-  const capsule = { client, ask: async <Value>(call: (of: CapsuleClient) => Promise<Value>) => await call(client) };
+  const capsule = {
+    client,
+    follower: client,
+    ask: async <Value>(call: (of: CapsuleClient) => Promise<Value>) => await call(client),
+  };
   const context = { cwd: '/', home: '/', env: {}, stdout: shown.output, stderr: shown.output };
   return {
     chat: new ChatSession({ context, capsule, view, record: () => null, readPast: () => new Map() }, 'c'),

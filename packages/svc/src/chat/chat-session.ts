@@ -31,7 +31,7 @@ const ownConversations =
   'each message is a conversation of its own, of which the next one knows nothing; lifecycle.conversation: threaded in the manifest changes that';
 
 /** The capsule of the chat. */
-export type ChatCapsule = Pick<OpenCapsule, 'client' | 'ask'>;
+export type ChatCapsule = Pick<OpenCapsule, 'client' | 'follower' | 'ask'>;
 
 export interface ChatParts {
   readonly context: CommandContext;
@@ -129,7 +129,7 @@ export class ChatSession {
   /** Shows the capsule's frames until it closes its stream, the connection is lost for good, or the chat is ended. */
   async follow(): Promise<ChatEnd> {
     try {
-      for await (const event of this.#capsule.client.watch({ signal: this.#stop.signal, events: true }))
+      for await (const event of this.#capsule.follower.watch({ signal: this.#stop.signal, events: true }))
         this.#take(event);
       this.#end ??= 'closed';
       return this.#end;

@@ -124,8 +124,16 @@ class LateCapsule implements ChatCapsule {
   }
 
   get client(): OpenCapsule['client'] {
+    return this.#there.client;
+  }
+
+  get follower(): OpenCapsule['follower'] {
+    return this.#there.follower;
+  }
+
+  get #there(): OpenCapsule {
     if (this.#opened === null) throw new Error('the capsule of this chat is asked before it is there');
-    return this.#opened.client;
+    return this.#opened;
   }
 
   readonly ask: OpenCapsule['ask'] = async (call, method) => await (await this.#ready).ask(call, method);

@@ -12,6 +12,7 @@ import {
   tokenChoice,
 } from '@svc/record/running/approach-capsule.ts';
 import { faultOf } from '@svc/record/running/capsule-faults.ts';
+import { readPersonKey } from '@svc/record/running/person-key-file.ts';
 import { locateRunning } from '@svc/record/running/locate-running.ts';
 import type { CommandContext } from '@svc/terminal/screen/command-context.ts';
 
@@ -32,14 +33,17 @@ const idleMs = 60_000;
 /** A capsule that has shown its session id. */
 export class OpenCapsule {
   readonly client: CapsuleClient;
+  /** The same for who follows it: it shows the key of a session that asks this user, and so is somebody who can be asked. */
+  readonly follower: CapsuleClient;
   readonly #approached: ApproachedCapsule;
   readonly #method: string;
   /** Is null for a capsule that is not a session of this user. */
   readonly session: string | null;
 
-  private constructor(approached: ApproachedCapsule, { record }: LocatedCapsule, method: string) {
-    const door = doorOf({ ...approached, timeoutMs: callMs });
-    this.client = new CapsuleClient({ ...door, limits: { ...door.limits, idleMs }, isGated: false });
+  private constructor(home: string, approached: ApproachedCapsule, { record }: LocatedCapsule, method: string) {
+    const key = record === null ? null : readPersonKey(home, record);
+    this.client = clientOf(approached);
+    this.follower = key === null ? this.client : clientOf({ ...approached, token: key.reveal() });
     this.#approached = approached;
     this.#method = method;
     this.session = record?.session_id ?? null;
@@ -53,7 +57,7 @@ export class OpenCapsule {
   ): Promise<OpenCapsule> {
     const located = await locateRunning(context, wanted);
     const choice = tokenChoice(context, { sendToken, method, timeoutMs: callMs });
-    return new OpenCapsule(await approachCapsule(located, choice), located, method);
+    return new OpenCapsule(context.home, await approachCapsule(located, choice), located, method);
   }
 
   /** Returns the result of `call`, or throws `E-IO-003` when it fails at the other side. `method` is the method that it asks for, if it is another one. */
@@ -81,6 +85,11 @@ export class OpenCapsule {
       }
     });
   }
+}
+
+function clientOf(approached: ApproachedCapsule): CapsuleClient {
+  const door = doorOf({ ...approached, timeoutMs: callMs });
+  return new CapsuleClient({ ...door, limits: { ...door.limits, idleMs }, isGated: false });
 }
 
 const ended: ReadonlySet<string> = new Set(['completed', 'failed', 'canceled', 'rejected']);
