@@ -57,7 +57,10 @@ async function service(): Promise<Service> {
 }
 
 const manifest = `trace: { capture: content }
-artifacts: [{ name: web, version: 1.0.0, source: ./web }]
+artifacts:
+  - { name: web, version: 1.0.0, source: ./web }
+  - { name: sender, version: 1.0.0, source: ./sender }
+  - { name: server, version: 1.0.0, source: ./server }
 capabilities:
   containment: sealed
   shell: { allow: [bash, curl, git, head, sleep, cat, touch, grep] }
@@ -83,6 +86,30 @@ const scripts: readonly string[] = [
   'touch go; until grep -q 403 6.out; do sleep 0.1; done',
 ];
 
+const artifact = (name: string, more: string): string => `name: ${name}\nversion: 1.0.0\nruntime: tool\n${more}\n`;
+/** A native tool, and an MCP server that sends a request as it lists its tools too. */
+const programs = {
+  'sender/svc.yaml': artifact('sender', 'implementation: native'),
+  'sender/bin/sender': `#!/bin/bash
+cat > /dev/null
+{ ${post('native')}; } > native.out 2>&1
+echo '{"status":"passed","content":"sent"}'
+`,
+  'server/svc.yaml': artifact('server', 'implementation: mcp\ncommand: [bash, ./server.sh]'),
+  'server/server.sh': `while read -r line; do
+  id=\${line##*'"id":'}; id=\${id%%[^0-9]*}
+  say() { echo '{"jsonrpc":"2.0","id":'$id',"result":{'"$1"'}}'; }
+  case $line in
+    *'"initialize"'*) say '"protocolVersion":"2025-06-18","capabilities":{"tools":{}},"serverInfo":{"name":"s","version":"1"}' ;;
+    *'"tools/list"'*) { ${post('list')}; } > list.out 2>&1
+      say '"tools":[{"name":"post","inputSchema":{"type":"object"}}]' ;;
+    *'"tools/call"'*) { ${post('server')}; } > server.out 2>&1
+      say '"content":[{"type":"text","text":"sent"}]' ;;
+  esac
+done
+`,
+};
+
 function filesIn(directory: string): readonly string[] {
   return readdirSync(directory).flatMap((name) => {
     const path = join(directory, name);
@@ -105,7 +132,7 @@ interface Open {
 }
 
 describe('requests of a capsule in sealed that a person is asked about', () => {
-  it('arrive once they are allowed, of curl, git and a component, and none before or otherwise', async (context) => {
+  it('arrive once they are allowed, of curl, git, a component, a native tool and an MCP server, and none before or otherwise', async (context) => {
     for (const name of ['curl', 'git']) context.skip(!hasProgram(name), `needs ${name}`);
     const { proxy, certificate, arrived } = await service();
     const web = { method: { tag: 'post' }, scheme: { tag: 'HTTPS' }, authority: host, path: '/pulls', body: 'of web' };
@@ -113,11 +140,18 @@ describe('requests of a capsule in sealed that a person is asked about', () => {
       manifest,
       script: script(
         ...scripts.map((_, at) => calls([[`c${at}`, 'bash', { command: `bash ${at}.sh` }]])),
-        calls([['web', 'web', web]]),
+        calls([
+          ['web', 'web', web],
+          ['native', 'sender', {}],
+          ['mcp', 'server__post', {}],
+        ]),
         calls([['last', 'bash', { command: 'bash 0.sh' }]]),
         says('Done.'),
       ),
-      files: Object.fromEntries(scripts.map((each, at) => [`work/${at}.sh`, `{ ${each}\n} > ${at}.out 2>&1`])),
+      files: {
+        ...programs,
+        ...Object.fromEntries(scripts.map((each, at) => [`work/${at}.sh`, `{ ${each}\n} > ${at}.out 2>&1`])),
+      },
     });
     onTestFinished(() => workspace.remove());
     addComponentTool(workspace, 'web', await fixtureComponent('http-tool'));
@@ -188,8 +222,16 @@ describe('requests of a capsule in sealed that a person is asked about', () => {
     expect(ofWeb).toMatchObject({ effect: { tool: 'web', body: { text: 'of web' } } });
     expect(ofWeb.before.at(-1)).toBe('POST /repo.git/git-receive-pack');
     await settle(ofWeb, 'allow');
+    const ofNative = await next();
+    expect(ofNative).toMatchObject({ effect: { tool: 'sender', body: { text: '{"title":"native"}' } } });
+    expect(ofNative.before.at(-1)).toBe('POST /pulls of web');
+    await settle(ofNative, 'allow');
+    const ofServer = await next();
+    expect(ofServer).toMatchObject({ effect: { tool: 'server__post', body: { text: '{"title":"server"}' } } });
+    expect(ofServer.before.at(-1)).toBe('POST /pulls {"title":"native"}');
+    await settle(ofServer, 'allow');
     const last = await next();
-    expect(last.before.at(-1)).toBe('POST /pulls of web');
+    expect(last.before.at(-1)).toBe('POST /pulls {"title":"server"}');
     capsule.child.kill('SIGKILL');
     await capsule.ended;
     // A replay asks nobody, and sends nothing.
@@ -210,12 +252,17 @@ describe('requests of a capsule in sealed that a person is asked about', () => {
       late,
       '',
     ]);
+    const own = ['native', 'server', 'list'].map((name) =>
+      readFileSync(join(workspace.folder, 'work', `${name}.out`), 'utf8'),
+    );
+    const outside = `A request POST to ${u} needs a person to approve it, and no call of its server is under way (approvals.rules[0]).\n 403`;
+    expect(own).toEqual(['done 200', 'done 200', outside]);
     const steps = kept(workspace, 'approvals.jsonl')
       .trim()
       .split('\n')
       .map((each) => (JSON.parse(each) as { k: string }).k);
     const whole = ['asked', 'settled', 'started'];
-    expect(steps).toEqual([...whole, 'asked', 'settled', ...whole, ...whole, 'asked']);
+    expect(steps).toEqual([...whole, 'asked', 'settled', ...whole, ...whole, ...whole, ...whole, 'asked']);
     const refusals = [
       ...kept(workspace, 'trace.jsonl').matchAll(/"event_type":"refusal".*?"rule":"([^"]*)","by":"([^"]*)"/g),
     ];

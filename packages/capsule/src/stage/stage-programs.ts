@@ -138,6 +138,7 @@ export async function mcpTools(artifact: InstalledArtifact, parts: StageParts): 
       env: { ...lost?.env, ...settings.env },
       command: program.path,
       args: program.args,
+      asksRequests: parts.asksRequests,
       hiddenIn: hiddenBeyond(parts, settings.env, (said) => hiddenIn(said) ?? lost?.explain(said) ?? null),
     }),
     deadlineMs: grants.deadlineSecs * 1000,

@@ -38,14 +38,15 @@ export function unlike(own: Handler): Handler {
   };
 }
 
-export interface Given extends Partial<ToolServerSettings>, Pick<LaunchedServer, 'hiddenIn' | 'endGraceMs'> {
+export interface Given
+  extends Partial<ToolServerSettings>, Pick<LaunchedServer, 'hiddenIn' | 'endGraceMs' | 'asksRequests'> {
   readonly kept?: ListedTools | null;
 }
 
 export function serverOver(launcher: Launcher, given: Given = {}): ToolServer {
-  const { kept: list = kept, hiddenIn = () => null, endGraceMs = 5, ...settings } = given;
+  const { kept: list = kept, hiddenIn = () => null, endGraceMs = 5, asksRequests = false, ...settings } = given;
   const program = { command: '/opt/server', args: ['--all'], env: { LANG: 'C' } };
-  const place = launchedServer({ launcher, ...program, hiddenIn, endGraceMs });
+  const place = launchedServer({ launcher, ...program, hiddenIn, endGraceMs, asksRequests });
   const common = {
     name: 'notes',
     deadlineMs: 20_000,

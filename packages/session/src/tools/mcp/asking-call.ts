@@ -2,56 +2,37 @@
 
 import { AsyncLocalStorage } from 'node:async_hooks';
 
-import { CallDeadline } from '@svc/components/call-deadline.ts';
 import type { JsonObject } from '@svc/protocol/json-object.ts';
+import { type CallLimits, CallTime } from './call-time.ts';
 import type { CallQuestions, FormAnswer } from './server-questions.ts';
 
 /** The call during which a message came. Neither revision says in a question which call asks it. */
 const asking = new AsyncLocalStorage<AskingCall>();
 
-interface AskingLimits {
-  readonly signal: AbortSignal;
-  readonly timeoutMs: number;
-  /** The reason of `signal` when the time is over. */
-  readonly late: () => Error;
-}
-
 /** Its time does not run while a person is asked. */
 export class AskingCall {
   readonly #questions: CallQuestions;
-  readonly #over = new AbortController();
-  readonly #deadline: CallDeadline;
-  readonly #caller: AbortSignal;
+  readonly #time: CallTime;
   #asked = 0;
-  #isEnded = false;
   /** What a question rejected with. */
   #failure: { readonly error: unknown } | null = null;
 
-  constructor(questions: CallQuestions, { signal, timeoutMs, late }: AskingLimits) {
+  constructor(questions: CallQuestions, limits: CallLimits) {
     this.#questions = questions;
-    this.#caller = signal;
-    this.#deadline = new CallDeadline(timeoutMs, () => this.#over.abort(late()));
+    this.#time = new CallTime(limits);
   }
 
   /** Aborted when the call is to end. */
   get signal(): AbortSignal {
-    return this.#over.signal;
+    return this.#time.signal;
   }
 
   /** Sends the call. What a question rejected with is what this rejects with. */
   async run<T>(send: () => Promise<T>): Promise<T> {
-    const onAbort = (): void => this.#over.abort(this.#caller.reason);
-    this.#caller.addEventListener('abort', onAbort, { once: true });
-    if (this.#caller.aborted) onAbort();
-    this.#deadline.run();
     try {
-      return await asking.run(this, send);
+      return await this.#time.during(() => asking.run(this, send));
     } catch (error) {
       throw this.#failure === null ? error : this.#failure.error;
-    } finally {
-      this.#isEnded = true;
-      this.#deadline.stop();
-      this.#caller.removeEventListener('abort', onAbort);
     }
   }
 
@@ -62,18 +43,18 @@ export class AskingCall {
   }
 
   async #answer(form: JsonObject): Promise<FormAnswer> {
-    if (this.#isEnded || this.#over.signal.aborted) return { action: 'cancel' };
+    if (this.#time.isOver) return { action: 'cancel' };
     this.#asked += 1;
-    if (this.#asked === 1) this.#deadline.pause();
+    if (this.#asked === 1) this.#time.asks(true);
     try {
       return await this.#questions.form(form);
     } catch (error) {
       this.#failure ??= { error };
-      this.#over.abort(error);
+      this.#time.abort(error);
       return { action: 'cancel' };
     } finally {
       this.#asked -= 1;
-      if (this.#asked === 0 && !this.#isEnded) this.#deadline.run();
+      if (this.#asked === 0) this.#time.asks(false);
     }
   }
 }

@@ -39,12 +39,21 @@ export function createMcpTools({
       description: own === '' ? description : own,
       kind: 'mcp',
       inputSchema,
-      call: (args, { signal, digits, requestInput, onOutput }) => {
+      call: async (args, context) => {
+        const { signal, digits, requestInput, onOutput } = context;
         // Below zero: the commands of a session have the numbers from zero.
         const number = (last -= 1);
         const onProgress = (line: string): void =>
           onOutput?.({ name, number, output: 'stdout' }, Buffer.from(`${line}\n`));
-        return server.call({ tool: listedAs, args, digits, signal, ask: requestInput, onProgress });
+        const call = { tool: listedAs, args, digits, signal, ask: requestInput, onProgress };
+        if (!server.asksRequests || context.requests === undefined) return await server.call(call);
+        const { turns, asking } = (await import('../asking-launch.ts')).askingLaunch(context, { asksRequests: true });
+        try {
+          const { requests } = asking;
+          return await server.call(requests === undefined ? call : { ...call, asking: { requests, turns } });
+        } finally {
+          await turns.over();
+        }
       },
       warm: () => server.prepare(),
     };

@@ -9,8 +9,10 @@ import { maxTimerMs } from '@svc/kit/units.ts';
 import { printable, quoted, shortened } from '@svc/kit/diagnostics/printable.ts';
 import type { Digits } from '@svc/kit/exact-json.ts';
 import { unusableAnswer } from './absent-values.ts';
+import type { QuestionTurns } from '../question-turns.ts';
 import type { AskingCall } from './asking-call.ts';
 import { callResult, type CallResult } from './call-content.ts';
+import { CallTime } from './call-time.ts';
 import { codeless, lost, unusable } from './meant-messages.ts';
 import { AskedTooMuch, type CallQuestions } from './server-questions.ts';
 
@@ -64,7 +66,9 @@ interface ConnectionSettings {
 
 export interface RequestLimits {
   readonly signal: AbortSignal;
+  /** Does not run while a question of `turns` waits for a person. */
   readonly timeoutMs: number;
+  readonly turns?: QuestionTurns | undefined;
 }
 
 const toolPage = z.object({ tools: z._default(z.array(z.unknown()), []), nextCursor: z.optional(z.string()) });
@@ -195,10 +199,8 @@ export class ServerConnection {
       return await this.#request('tools/call', { params, schema: callResult, limits });
     }
     const { timeoutMs } = limits;
-    const { SdkError, SdkErrorCode } = this.#sdk;
-    const late = (): Error => new SdkError(SdkErrorCode.RequestTimeout, 'the time is over');
     const { questions, onProgress } = hearing;
-    const call = new this.#asking(questions, { ...limits, late });
+    const call = new this.#asking(questions, { ...limits, late: () => this.#late() });
     const onprogress = (progress: Sdk.Progress): void => onProgress(progressLine(progress));
     const options = { signal: call.signal, timeout: maxTimerMs, onprogress };
     return await this.#answer(timeoutMs, () =>
@@ -219,9 +221,22 @@ export class ServerConnection {
       limits,
     }: { readonly params: Record<string, unknown>; readonly schema: z.ZodMiniType<T>; readonly limits: RequestLimits },
   ): Promise<ServerAnswer<T>> {
-    const { signal, timeoutMs } = limits;
-    const options = { signal, timeout: Math.min(timeoutMs, maxTimerMs) };
-    return await this.#answer(timeoutMs, () => this.#client.request({ method, params }, schema, options));
+    const { signal, timeoutMs, turns } = limits;
+    if (turns === undefined) {
+      const options = { signal, timeout: Math.min(timeoutMs, maxTimerMs) };
+      return await this.#answer(timeoutMs, () => this.#client.request({ method, params }, schema, options));
+    }
+    const time = new CallTime({ ...limits, late: () => this.#late() });
+    turns.onQuestion((waits) => time.asks(waits));
+    const options = { signal: time.signal, timeout: maxTimerMs };
+    return await this.#answer(timeoutMs, () =>
+      time.during(() => this.#client.request({ method, params }, schema, options)),
+    );
+  }
+
+  #late(): Error {
+    const { SdkError, SdkErrorCode } = this.#sdk;
+    return new SdkError(SdkErrorCode.RequestTimeout, 'the time is over');
   }
 
   async #answer<T>(timeoutMs: number, ask: () => Promise<T>): Promise<ServerAnswer<T>> {

@@ -6,11 +6,13 @@ import type { Clock } from '@svc/kit/clock.ts';
 import type { Digits } from '@svc/kit/exact-json.ts';
 import type { LogBudget } from '@svc/kit/log-budget.ts';
 import { captureOutput, OutputLog, type CutBefore } from '../captured-output.ts';
+import type { QuestionTurns } from '../question-turns.ts';
 import { type InputAnswer, type ToolOutcome, neverReached } from '../tool.ts';
-import { contentOf } from './call-content.ts';
+import { type CallResult, contentOf } from './call-content.ts';
 import { CallQuestions } from './server-questions.ts';
 import { changeOf, checkListed, type ListedTools } from './listed-tools.ts';
 import { type PinnedTool, pinChange, pinnedTools } from './pinned-tools.ts';
+import type { AskingRequests, RequestsOfCalls } from './requests-of-calls.ts';
 import type { ServerConnection, RequestLimits, ServerAnswer, ToolList } from './server-connection.ts';
 
 /** Starting a server and asking it for its tools. */
@@ -26,6 +28,8 @@ const cutList = 'what may follow the page whose cursor it gave twice';
 
 /** Where a server is, and how it is reached. */
 export interface ServerPlace {
+  /** Has the requests of its process judged as those of a call; absent where nobody is asked about them. */
+  readonly ofCalls?: RequestsOfCalls;
   /** Gets ready for a connection and opens none. */
   prepare?(): void;
   /** `onListChanged` is called when the server announces that its list of tools changed. */
@@ -73,6 +77,8 @@ export interface ServerCall {
   readonly ask?: (prompt: string) => Promise<InputAnswer>;
   /** Hears what the server says of how far it is. Nothing of the session depends on it. */
   readonly onProgress?: (line: string) => void;
+  /** Asks about the requests that the server makes during the call. */
+  readonly asking?: AskingRequests;
 }
 
 interface Running {
@@ -124,13 +130,18 @@ export class ToolServer {
     return { kind: 'answered', value: this.#offered };
   }
 
+  /** Whether a person may be asked about the requests of its process. */
+  get asksRequests(): boolean {
+    return this.#settings.place.ofCalls !== undefined;
+  }
+
   /** Rejects only with the reason of an aborted signal, or for a bug. */
   async call(call: ServerCall): Promise<ToolOutcome> {
     return await this.#call(call, true);
   }
 
   async #call(call: ServerCall, isFirst: boolean): Promise<ToolOutcome> {
-    const { tool, args, digits, signal, ask } = call;
+    const { tool, args, digits, signal, ask, asking } = call;
     const { name, deadlineMs } = this.#settings;
     const start = await unlessAborted(this.#connected(), signal);
     if (start.kind === 'refused') return neverReached(`the server of ${name} could not be started: ${start.reason}`);
@@ -149,8 +160,14 @@ export class ToolServer {
             questions: new CallQuestions(name, (prompt) => ask(redact(prompt))),
             onProgress: (line: string) => call.onProgress?.(redact(line)),
           };
+    const { ofCalls } = this.#settings.place;
     const limits = { signal, timeoutMs: deadlineMs };
-    const answer = await connection.call({ name: tool, arguments: args, digits }, limits, hearing);
+    const send = async (turns?: QuestionTurns): Promise<ServerAnswer<CallResult>> =>
+      await connection.call({ name: tool, arguments: args, digits }, { ...limits, turns }, hearing);
+    const answer =
+      asking === undefined || ofCalls === undefined
+        ? await send()
+        : await ofCalls.during(asking.requests, async () => await send(asking.turns));
     signal.throwIfAborted();
     if (answer.kind === 'failed') {
       if (connection.isExpired && isFirst) return await this.#call(call, false);
