@@ -77,7 +77,7 @@ interface Ruled extends CallRuling {
 }
 
 /** What a person is asked about. */
-interface AskedAbout extends Pick<CallRuling, 'rule' | 'isOpaque' | 'programs'> {
+interface AskedAbout extends Pick<CallRuling, 'rule' | 'isOpaque' | 'programs'>, Pick<Judged, 'isLeft'> {
   readonly effect: AskedEffect;
 }
 
@@ -86,6 +86,8 @@ interface Judged {
   readonly what: 'call' | 'change' | 'request';
   readonly ruling: () => CallRuling | null;
   readonly effectOf: (ruling: Pick<CallRuling, 'argv'>) => AskedEffect;
+  /** Whether nobody waits any more, so that what is allowed does not happen now. */
+  readonly isLeft?: () => boolean;
 }
 
 interface Asking extends Pick<HeldCall, 'task' | 'ask'> {
@@ -193,13 +195,18 @@ export class Approvals {
     const programs = call.kind === 'shell' ? [call.toolName] : [];
     const effectOf = (request: HeldRequest): AskedEffect =>
       askedRequest(call, { request, argv: rules.of(call)?.argv ?? null }, this.#deps.redact);
+    /** What nobody waits for of the question that is open. */
+    let left: string | null = null;
+    let allowed: Pick<AskedApproval, 'id' | 'digest'> | null = null;
     return {
       asks,
-      ask: async (request) =>
-        await this.#judged(
+      ask: async (request) => {
+        left = allowed = null;
+        const verdict = await this.#judged(
           { task, place: `${call.place}/request`, ask },
           {
             what: 'request',
+            isLeft: () => left === effectOf(request).digest,
             ruling: () => {
               const ruling = requests.of(request.origin)?.(request) ?? null;
               const isAsked = ruling !== null && (ruling.verdict === 'deny' || asks(ruling.rule));
@@ -207,15 +214,17 @@ export class Approvals {
             },
             effectOf: () => effectOf(request),
           },
-        ),
+        );
+        if (verdict.kind === 'proceed') allowed = this.#held.latest;
+        return verdict;
+      },
       open: (request) => {
         const [open] = this.list();
         return open !== undefined && open.digest === effectOf(request).digest ? open.id : null;
       },
-      missed: (request) => {
-        const { digest } = effectOf(request);
-        const settled = this.#held.latest;
-        if (settled?.digest === digest) this.#missed.set(`${task.id} ${digest}`, settled.id);
+      left: (request) => {
+        left = effectOf(request).digest;
+        if (allowed?.digest === left) this.#missed.set(`${task.id} ${left}`, allowed.id);
       },
     };
   }
@@ -230,7 +239,8 @@ export class Approvals {
     const why = await recorder.settle(`${place}/answerers`, unattended);
     if (why !== null) return denied(`a person has to approve this ${judged.what} (${ruled.rule}), and ${why}`);
     task.signal.throwIfAborted();
-    return await this.#asked({ task, place, ask }, { ...ruled, effect: judged.effectOf(ruled) });
+    const { isLeft = () => false } = judged;
+    return await this.#asked({ task, place, ask }, { ...ruled, effect: judged.effectOf(ruled), isLeft });
   }
 
   /** What the person at the terminal may grant to the calls of a task. What it asks rejects as `judge` does; a grant is on the disk before it counts. */
@@ -271,7 +281,7 @@ export class Approvals {
         isRemembered = (await recorder.settle(`${place}/kept`, async () => await this.#unkept(asked, about))) !== null;
         task.signal.throwIfAborted();
       }
-      return this.#verdict(asked, end, { isRemembered, by: task.answeredBy });
+      return this.#verdict(asked, end, { isRemembered, task, isLeft: about.isLeft?.() === true });
     } finally {
       settled.abort();
     }
@@ -318,19 +328,21 @@ export class Approvals {
   #verdict(
     asked: AskedApproval,
     end: QuestionEnd,
-    { isRemembered, by }: { readonly isRemembered: boolean; readonly by: string | null },
+    { isRemembered, isLeft, task }: { readonly isRemembered: boolean; readonly isLeft: boolean; readonly task: Task },
   ): CallVerdict {
     const what = whatIs(asked.effect);
     if (end.kind === 'timed-out') {
       return { ...denied(`nobody approved this ${what} in time, so it ${didNot[what]}`), isShown: true };
     }
-    const { decision, note } = end;
+    const { decision, note, option } = end;
     if (decision === 'deny') {
-      const how = by === noPerson ? 'nobody could approve' : 'a person denied';
+      const how = task.answeredBy === noPerson ? 'nobody could approve' : 'a person denied';
       return denied(`${how} this ${what}${note === null ? '' : `: ${note}`}`);
     }
     if (isRemembered) this.#remembered.set(asked.digest, asked.id);
-    this.#start(asked);
+    // What nobody waits for is written as started once it is made again.
+    if (!isLeft) this.#start(asked);
+    else if (option === 'once') this.#missed.set(`${task.id} ${asked.digest}`, asked.id);
     return { kind: 'proceed' };
   }
 

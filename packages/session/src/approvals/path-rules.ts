@@ -62,8 +62,15 @@ function wordsOf(path: string): readonly string[] {
   return path === '' ? [] : path.split('/');
 }
 
-/** A file system may know no case and pass over invisible characters: what asks or denies counts for every spelling. */
+/**
+ * A file system or a server may know no case, and pass over invisible characters, and over dots and spaces at the end: what asks or denies counts for every
+ * spelling.
+ */
 export function folded(name: string): string {
   const visible = name.normalize('NFKC').replaceAll(/\p{Default_Ignorable_Code_Point}/gu, '');
-  return visible.toLowerCase().toUpperCase().normalize('NFKC');
+  return visible
+    .toLowerCase()
+    .toUpperCase()
+    .normalize('NFKC')
+    .replace(/[. ]+$/, '');
 }

@@ -33,6 +33,9 @@ describe('rules of requests', () => {
     ['POST /REPOS/a/Pulls', 'ask rules[0]'],
     ['POST /%72epos/a/pulls', 'ask rules[0]'],
     ['POST /repos/a/pull\u200bs', 'ask rules[0]'],
+    ['POST /repos/a/pulls.', 'ask rules[0]'],
+    ['POST /repos./a/pulls%20', 'ask rules[0]'],
+    ['POST /repos%C2%A0./a/pulls.%20/', 'ask rules[0]'],
     ['GET /repos/a/pulls', 'proceed'],
     ['POST /repos/a/b/pulls', 'proceed'],
     ['POST /repos/a', 'proceed'],
@@ -48,6 +51,7 @@ describe('rules of requests', () => {
     ['GET /repos/a/', 'ask default'],
     ['GET /Repos/a', 'ask default'],
     ['GET /%72epos/a', 'ask default'],
+    ['GET /repos./a', 'ask default'],
   ])('hold a rule that allows against %s as it is', (request, expected) => {
     expect(decided([{ allow: { request: `GET ${origin}/repos/*` } }], request, 'ask')).toBe(expected);
   });
@@ -74,9 +78,22 @@ describe('rules of requests', () => {
       fc
         .tuple(
           ...text.split('').map((each) => fc.constantFrom(each, each.toUpperCase(), encoded(each), `%E2%80%8B${each}`)),
+          fc.constantFrom('', '', '.', '%20', '.%20.', '%C2%A0'),
         )
         .map((letters) => letters.join(''));
-    const between = fc.constantFrom('/', '//', '/./', '/x/../', '%2f', '\\', ';/', '/%2e/', '/');
+    const between = fc.constantFrom(
+      '/',
+      '//',
+      '/./',
+      '/x/../',
+      '%2f',
+      '\\',
+      ';/',
+      '/%2e/',
+      '/',
+      '/%E2%80%8B/',
+      '/%E2%80%8B./',
+    );
     const path = fc.tuple(
       between,
       spelt('admin'),

@@ -42,10 +42,13 @@ export class AskedRequests implements RequestJudge {
     if (known !== undefined) return known;
     this.#asked += 1;
     if (this.#asked > maxAsked) return refused('is one of too many of its call that need a person to approve them');
+    const answered = new AbortController();
+    const { signal } = answered;
+    held.addEventListener('abort', () => this.#questions.left(request), { once: true, signal });
     // The session hears of what goes wrong where it asks.
     const verdict = await this.#turns.asking(this.#questions.ask(request).then(verdictOf, () => unaskable));
+    answered.abort();
     if (verdict.kind === 'refused') this.#denied.set(key, verdict);
-    else if (held.aborted) this.#questions.missed(request);
     return verdict;
   }
 

@@ -43,8 +43,8 @@ export interface RequestQuestions extends Pick<RequestJudge, 'asks'> {
   readonly ask: (request: HeldRequest) => Promise<CallVerdict>;
   /** Returns the id of the question about this request that waits for a person; null where none does. */
   readonly open: (request: HeldRequest) => string | null;
-  /** Called with a request that was just allowed and did not go out: nobody waited for it any more. */
-  readonly missed: (request: HeldRequest) => void;
+  /** Called with the request that is being asked about, or was just allowed, once nobody waits for it any more: it does not go out. */
+  readonly left: (request: HeldRequest) => void;
 }
 
 /** What the skills in use of a task say to a call. */

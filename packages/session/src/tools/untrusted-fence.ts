@@ -1,5 +1,8 @@
 /** The markers between which a model reads what somebody else wrote, and what keeps that text from closing or opening them itself. */
 
+/** The marker behind the text. Inside of it, none is left whole. */
+export const fenceEnd = '</untrusted-content>';
+
 const markerWord = 'untrustedcontent';
 const broken = '[broken]';
 
@@ -60,7 +63,7 @@ function reading(): Reading {
 export function fenceUntrusted(source: string, content: string): string {
   const inner = breakMarkers(content);
   const lineEnd = inner === '' || inner.endsWith('\n') ? '' : '\n';
-  return `<untrusted-content source=${source.replaceAll(/[^\w:.@+-]/g, '_')}>\n${inner}${lineEnd}</untrusted-content>`;
+  return `<untrusted-content source=${source.replaceAll(/[^\w:.@+-]/g, '_')}>\n${inner}${lineEnd}${fenceEnd}`;
 }
 
 function breakMarkers(content: string): string {

@@ -105,11 +105,12 @@ async function played({ texts, steps, keeps, dies }: Plan, folder: string): Prom
       fakeTool('send', async (_args, context) => {
         const { requests } = context;
         if (requests === undefined) throw new Error('nobody judges its requests');
-        const missed = (request: HeldRequest): void => {
-          unsent += 1;
-          requests.missed(request);
+        const left = (request: HeldRequest): void => {
+          // It was allowed, and written, a moment before.
+          if (written().at(-1)?.k === 'started') unsent += 1;
+          requests.left(request);
         };
-        const { turns, asking } = askingLaunch({ requests: { ...requests, missed } }, { asksRequests: true });
+        const { turns, asking } = askingLaunch({ requests: { ...requests, left } }, { asksRequests: true });
         for (const request of [...sent, ...sent]) {
           leaves = new AbortController();
           const verdict = await asking.requests?.judge(request, leaves.signal);
