@@ -1,6 +1,6 @@
 /** Gives a session a folder of the host, as its project or as its workdir: to its programs, and to its components. */
 
-import { lstatSync, symlinkSync } from 'node:fs';
+import { accessSync, constants, lstatSync, symlinkSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 
 import type { ScopeObject } from '@svc/artifacts/grants/scope-object.ts';
@@ -58,7 +58,11 @@ export class GivenFolder implements GivenProject {
 
   /** Why programs cannot be let write in it; null where they can. Changes nothing. */
   whyReadOnly(): Diagnostic | null {
-    return this.#written === null ? diagnosticOf(() => void this.#openWritable?.(true)) : null;
+    if (this.#written !== null) return null;
+    return diagnosticOf(() => {
+      refuseClosedTo(this.#folder.path);
+      this.#openWritable?.(true);
+    });
   }
 
   readonly hides = (path: string): boolean => {
@@ -201,6 +205,15 @@ function link(path: string, place: string): void {
     symlinkSync(path, place);
   } catch (error) {
     throw ioFault(error, `cannot make ${place}`);
+  }
+}
+
+/** Throws the Diagnostic of a folder in which the user may not write, whose programs may not either then. */
+function refuseClosedTo(path: string): void {
+  try {
+    accessSync(path, constants.W_OK);
+  } catch (error) {
+    throw ioFault(error, `this user cannot write in ${path}`);
   }
 }
 

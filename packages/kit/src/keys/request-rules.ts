@@ -67,7 +67,7 @@ export function pathFault(target: string): string | null {
   if (path.includes('//')) return 'has an empty segment';
   const decoded = decodedSegments(path);
   if (decoded === null) return 'has an encoding that is none of UTF-8';
-  if (decoded.some((segment) => segment !== '' && /^[. ]*$/.test(segment))) return 'has a segment of dots';
+  if (decoded.some((segment) => segment !== '' && /^[. ]*$/.test(visible(segment)))) return 'has a segment of dots';
   return decoded.some(foldsToDelimiter) ? 'has a character that folds to a delimiter' : null;
 }
 
@@ -80,6 +80,11 @@ function decodedSegments(path: string): readonly string[] | null {
     if (error instanceof URIError) return null;
     throw error;
   }
+}
+
+/** As who passes over invisible characters reads it. */
+function visible(segment: string): string {
+  return segment.normalize('NFKC').replaceAll(/\p{Default_Ignorable_Code_Point}/gu, '');
 }
 
 function foldsToDelimiter(segment: string): boolean {

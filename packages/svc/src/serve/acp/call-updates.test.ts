@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 
 import type { DispatchedCall } from '@svc/session/tools/tool.ts';
+import { fenceUntrusted } from '@svc/session/tools/untrusted-fence.ts';
 import { callEnded, callStarted } from './call-updates.ts';
 
 const tools = { editorRoot: '/home/me/project', project: null, commands: new Set(['wc']) };
@@ -106,5 +107,24 @@ describe('a call that has ended', () => {
       kind: 'fetch',
       content: [{ type: 'content', content: { type: 'text', text: '`````\na\n````\nb\n`````' } }],
     });
+  });
+
+  it('shows what was held back of a call, beside its diff and behind a result of any length', () => {
+    const held = '["config/a" stays as it is: a person denied this change]';
+    const long = 'x'.repeat(100_000);
+    const fenced = (unfenced: string): DispatchedCall => ({
+      ...call,
+      unfenced,
+      fenceSource: 'tool:x',
+      content: `${fenceUntrusted('tool:x', unfenced)}\n${held}`,
+    });
+    const shown = { type: 'content', content: { type: 'text', text: `\`\`\`\n${held}\n\`\`\`` } };
+    const { content } = callEnded('c1', fenced(long), []) as { readonly content: readonly unknown[] };
+    expect([content.length, content[1]]).toEqual([2, shown]);
+    expect(callEnded('c1', fenced('patched'), [{ path, before: file('a'), after: file('b') }])).toMatchObject({
+      content: [{ type: 'diff' }, shown],
+    });
+    const bare = { ...call, fenceSource: null, content: `patched\n${held}` };
+    expect(callEnded('c1', bare, [])).toMatchObject({ content: [{}, shown] });
   });
 });

@@ -5,6 +5,7 @@ import { posix } from 'node:path';
 
 import { shortened } from '@svc/kit/diagnostics/printable.ts';
 import { asJsonObject } from '@svc/protocol/json-object.ts';
+import { fenceEnd } from '@svc/session/tools/untrusted-fence.ts';
 import type { DispatchedCall, FileChange, RequestedCall } from '@svc/session/tools/tool.ts';
 import { type AcpUpdate, type ToolContent, type ToolKind, type ToolLocation, textBlock } from './updates.ts';
 
@@ -59,7 +60,11 @@ export function callEnded(toolCallId: string, call: DispatchedCall, changes: rea
     toolCallId,
     status: call.isError ? 'failed' : 'completed',
     ...(call.kind === 'mcp' ? { kind: 'fetch' as const } : {}),
-    content: diffs.length > 0 && !call.isError ? diffs : [...diffs, ...resultOf(call.unfenced)],
+    content: [
+      ...diffs,
+      ...(diffs.length > 0 && !call.isError ? [] : resultOf(call.unfenced)),
+      ...resultOf(behindFence(call)),
+    ],
     ...(locations.length === 0 ? {} : { locations }),
   };
 }
@@ -97,6 +102,13 @@ function diffOf({ path, before, after }: FileChange): readonly ToolContent[] {
 
 function textOf(bytes: Buffer | undefined): string | null {
   return bytes !== undefined && isUtf8(bytes) ? bytes.toString() : null;
+}
+
+/** What `svc` says behind a result: what was held back of the call, and what was granted. No text inside the fence holds its end. */
+function behindFence({ content, fenceSource, unfenced }: DispatchedCall): string {
+  const at = fenceSource === null ? content.indexOf(unfenced) : content.indexOf(fenceEnd);
+  const length = fenceSource === null ? unfenced.length : fenceEnd.length;
+  return at < 0 ? '' : content.slice(at + length).trim();
 }
 
 /** Fences a text with marks that no line of it has: editors show texts as Markdown. */

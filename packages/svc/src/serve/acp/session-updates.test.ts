@@ -47,7 +47,7 @@ describe('an editor', () => {
     session.note({ kind: 'call-started', task, turn: 1, call: { id: 'c', name: 'submit-plan', input: {} } });
     const bytes = Buffer.alloc(1024 * 1024, 0x61);
     for (const path of ['/p/a', '/p/b', '/p/c']) session.changed({ path, before: null, after: { bytes } });
-    const call = { unfenced: 'done', isError: false, kind: 'runtime' };
+    const call = { unfenced: 'done', content: 'done', fenceSource: null, isError: false, kind: 'runtime' };
     session.note({ kind: 'call-ended', task, turn: 1, input: {}, call, step: null } as unknown as Activity);
     expect(updates.at(-1)).toMatchObject({ locations: [{ path: '/p/a' }, { path: '/p/b' }] });
   });
