@@ -29,9 +29,21 @@ export const containedSealed = {
   measure: () => againstBareSpawn('sealed'),
 };
 
-/** The same two in a process that holds nothing else: Node forks itself for each spawn, so a bare one takes longer the more a process holds. */
+/**
+ * The same two in a process that holds nothing else: Node forks itself for each spawn, so a bare one takes longer the more a process holds. Each also against
+ * the helper alone: a shell starts it with the same plan, one launch after another.
+ */
 /** @type {readonly import('./support/row.mjs').Row[]} */
-export const containedInSmall = [smallRow('scoped', 0.7), smallRow('sealed', 1.2)];
+export const containedInSmall = /** @type {const} */ (['scoped', 'sealed']).flatMap((wanted) => [
+  smallRow(`contained-${wanted}-small`, wanted, wanted === 'scoped' ? 0.7 : 1.2, {
+    name: 'bare spawn',
+    ms: (launching) => launching.bare(launches),
+  }),
+  smallRow(`contained-${wanted}-helper`, wanted, 1.5, {
+    name: 'helper from a shell',
+    ms: (launching) => launching.byShell(4 * launches),
+  }),
+]);
 
 /** The same against `bwrap` with the same mounts and namespaces; it has neither filter nor rules nor limits to set up. */
 /** @type {import('./support/row.mjs').Row} */
@@ -124,13 +136,15 @@ export const containedFirst = {
 };
 
 /**
+ * @param {string} name
  * @param {'scoped' | 'sealed'} wanted
  * @param {number} atMost
+ * @param {{ name: string, ms: (launching: import('./support/launch-processes.mjs').LaunchProcess) => Promise<number> }} bare
  * @returns {import('./support/row.mjs').Row}
  */
-function smallRow(wanted, atMost) {
+function smallRow(name, wanted, atMost, bare) {
   return {
-    name: `contained-${wanted}-small`,
+    name,
     goal: { atMost },
     unit: 'times',
     async measure() {
@@ -139,11 +153,11 @@ function smallRow(wanted, atMost) {
         const { subject, floor, ratio } = await alternate({
           rounds,
           subject: () => launching.contained(launches),
-          floor: () => launching.bare(launches),
+          floor: () => bare.ms(launching),
         });
         return {
           subject: `${wanted} ${subject.toFixed(2)} ms`,
-          floor: `bare spawn ${floor.toFixed(2)} ms`,
+          floor: `${bare.name} ${floor.toFixed(2)} ms`,
           figure: ratio,
         };
       } finally {

@@ -55,7 +55,7 @@ import { workdirFirstQuestion } from './workdir-first-question.mjs';
 
 /** @type {readonly import('./support/row.mjs').Row[]} */
 const rows = [
-  startUp,
+  ...startUp,
   ...oneTask,
   idleMemory,
   ...manyCapsules,
@@ -93,7 +93,7 @@ const rows = [
   idleWatchers,
   refereeCycles,
   refereeSpawn,
-  registryPublish,
+  ...registryPublish,
   registryVersions,
   registryDownload,
   registryNginx,

@@ -8,7 +8,7 @@ import {
   publishBatch,
   writeVersions,
 } from './support/registry-load.mjs';
-import { startNginx, startSvcRegistry, startVerdaccio } from './support/registry-servers.mjs';
+import { startBareKeeper, startNginx, startSvcRegistry, startVerdaccio } from './support/registry-servers.mjs';
 import { processorMs } from './support/processor-time.mjs';
 import { peakKilobytes } from './support/resident-memory.mjs';
 import { alternate } from './support/rounds.mjs';
@@ -17,24 +17,18 @@ import { alternate } from './support/rounds.mjs';
 
 const rounds = 11;
 
-/** Archives of a megabyte published per second, each on the disk before it is confirmed, against verdaccio, which syncs nothing. */
-/** @type {import('./support/row.mjs').Row} */
-export const registryPublish = {
-  name: 'registry-publish',
-  goal: { atLeast: 3 },
-  unit: 'times',
-  async measure() {
+/**
+ * Archives of a megabyte published per second, each on the disk before it is confirmed, against verdaccio, which syncs nothing, and against a bare server that
+ * writes and syncs as many files and knows nothing of them.
+ * @type {readonly import('./support/row.mjs').Row[]}
+ */
+export const registryPublish = [
+  publishRow('registry-publish', 3, 'verdaccio', async () => {
     await installPeers();
-    return await between(startSvcRegistry, startVerdaccio, async (svc, verdaccio) => {
-      const { subject, floor } = await alternate({
-        rounds,
-        subject: () => publishBatch(svc),
-        floor: () => publishBatch(verdaccio),
-      });
-      return perSecond({ subject, floor, floorName: 'verdaccio' }, 'publish');
-    });
-  },
-};
+    return await startVerdaccio();
+  }),
+  publishRow('registry-publish-kept', 0.6, 'bare node:http', startBareKeeper),
+];
 
 /** Processor time of such a publish where 1,000 versions of the artifact are there, against 100 of them. */
 /** @type {import('./support/row.mjs').Row} */
@@ -128,6 +122,30 @@ async function downloads(svc, other, floorName) {
     floor: () => downloadsPerSecond(other),
   });
   return perSecond({ subject, floor, floorName }, 'download');
+}
+
+/**
+ * @param {string} name
+ * @param {number} atLeast
+ * @param {string} floorName
+ * @param {() => Promise<Pick<RegistryProcess, 'port' | 'publishRequest' | 'stop'>>} startFloor
+ * @returns {import('./support/row.mjs').Row}
+ */
+function publishRow(name, atLeast, floorName, startFloor) {
+  return {
+    name,
+    goal: { atLeast },
+    unit: 'times',
+    measure: () =>
+      between(startSvcRegistry, startFloor, async (svc, other) => {
+        const { subject, floor } = await alternate({
+          rounds,
+          subject: () => publishBatch(svc),
+          floor: () => publishBatch(other),
+        });
+        return perSecond({ subject, floor, floorName }, 'publish');
+      }),
+  };
 }
 
 /** @param {RegistryProcess} server */

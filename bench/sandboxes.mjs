@@ -1,19 +1,21 @@
 // @ts-check
 // Measures the program that contains one command against programs of others.
-import { execFile } from 'node:child_process';
+import { spawn } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
-import { promisify } from 'node:util';
 
-import { createHome } from './support/capsule.mjs';
-import { startLaunchProcess } from './support/launch-processes.mjs';
+import { createHome, end, firstLine } from './support/capsule.mjs';
+import { commandMs, openPlan, startLaunchProcess } from './support/launch-processes.mjs';
 import { alternate } from './support/rounds.mjs';
 import { codex, sandboxRuntime, sandlock } from './support/sandboxes.mjs';
 
 const program = fileURLToPath(new URL('../bin/svc-sandbox.cjs', import.meta.url));
+/** For a Node that starts the words behind it, with its descriptors 3 and 4, and ends with them. */
+const starting = `const [file, ...args] = process.argv.slice(1);
+require('node:child_process').spawn(file, args, { stdio: ['ignore', 'inherit', 'inherit', 3, 4] }).once('exit', process.exit);`;
 const rounds = 21;
 const launches = 25;
 
-/** The program for each command. What it keeps is there. */
+/** The program for each command. What it keeps is there. The last two are against the helper that carries out its plan. */
 /** @type {readonly import('./support/row.mjs').Row[]} */
 export const sandboxCommands = [
   commandRow('sandbox-command', 1.75, async (_, env) => ({
@@ -28,6 +30,8 @@ export const sandboxCommands = [
       return { name: sandbox.name, ...(await sandbox.command(workdir)) };
     }),
   ),
+  commandRow('sandbox-helper', 1.5, helperFrom('bare node', [process.execPath, '-e', starting])),
+  commandRow('sandbox-helper-shell', 10, helperFrom('shell', ['sh', '-c', '"$@"', 'sh'])),
 ];
 
 /** A command in a session in the class that asks the same of the kernel, both started by the library of a process that lives on. */
@@ -59,10 +63,30 @@ export const containedSandlock = {
 };
 
 /**
+ * The helper, which a bare program starts with the plan of `svc-sandbox -- cat`, as one that waits has made it. Its `cat` finds nothing to read.
+ * @param {string} from
+ * @param {readonly string[]} starter Starts the words behind it.
+ * @returns {FloorOf}
+ */
+function helperFrom(from, starter) {
+  return async (cwd, env) => {
+    const waiting = spawn(process.execPath, [program, '--', 'cat'], { cwd, env, stdio: 'pipe' });
+    waiting.stdin.write('started\n');
+    await firstLine(waiting);
+    const { descriptors, command } = openPlan(waiting.pid ?? 0);
+    const [file = '', ...args] = [...starter, ...command('/usr/bin/cat')];
+    const close = () => end(waiting);
+    return { name: `helper from a ${from}`, file, args, env, descriptors, close };
+  };
+}
+
+/**
  * `svc-sandbox -- true` against another command.
+ * @typedef {import('./support/sandboxes.mjs').Command & { name: string, descriptors?: readonly number[], close?: () => Promise<void> }} Floor
+ * @typedef {(workdir: string, env: Record<string, string>) => Promise<Floor>} FloorOf
  * @param {string} name
  * @param {number} atMost
- * @param {(workdir: string, env: Record<string, string>) => Promise<import('./support/sandboxes.mjs').Command & { name: string }>} floorOf
+ * @param {FloorOf} floorOf
  * @returns {import('./support/row.mjs').Row}
  */
 function commandRow(name, atMost, floorOf) {
@@ -72,19 +96,17 @@ function commandRow(name, atMost, floorOf) {
     unit: 'times',
     async measure() {
       const { folder, env, remove } = await createHome();
-      /** @param {import('./support/sandboxes.mjs').Command} command */
-      const ended = async ({ file, args, env }) => {
-        const began = performance.now();
-        await promisify(execFile)(file, args, { cwd: folder, env });
-        return performance.now() - began;
-      };
+      /** @param {Pick<Floor, 'file' | 'args' | 'env' | 'descriptors'>} command */
+      const ended = ({ file, args, ...rest }) => commandMs([file, ...args], { cwd: folder, ...rest });
+      /** @type {Floor | null} */
+      let other = null;
       try {
-        const other = await floorOf(folder, env);
+        const floorCommand = (other = await floorOf(folder, env));
         const own = { file: process.execPath, args: [program, '--', 'true'], env };
         const { subject, floor, ratio } = await alternate({
           rounds,
           subject: () => ended(own),
-          floor: () => ended(other),
+          floor: () => ended(floorCommand),
         });
         return {
           subject: `svc-sandbox -- true ${subject.toFixed(0)} ms`,
@@ -92,6 +114,7 @@ function commandRow(name, atMost, floorOf) {
           figure: ratio,
         };
       } finally {
+        await other?.close?.();
         await remove();
       }
     },

@@ -6,7 +6,10 @@ import { alternate } from './support/rounds.mjs';
 import { BareTurns, flooded, paced, TurnBench, turns } from './support/turn-bench.mjs';
 
 const rounds = 9;
-const artifacts = 'artifacts: [{ name: svc-tool-editor, version: 1.0.0 }]';
+const artifacts = 'artifacts: [{ name: svc-tool-editor, version: 1.0.0 }]\n';
+const shell = 'capabilities: { shell: { allow: [bash] } }\n';
+const line = 'echo svc-$((6 * 7))';
+const command = { name: 'bash', arguments: JSON.stringify({ command: line }), answer: 'svc-42' };
 const call = {
   name: 'svc-tool-editor',
   arguments: JSON.stringify({ command: 'write', path: 'a.txt', content: 'a' }),
@@ -14,8 +17,8 @@ const call = {
 };
 
 /**
- * A turn with one call of a component, and a delta of an answer on its way to one watcher; against a Node process that asks the same model and reads
- * its answer, and does nothing else. In `delta-relayed` it hands each delta on to one watcher too.
+ * A turn with one call of a component or of `bash`, and a delta of an answer on its way to one watcher; against a Node process that asks the same model and
+ * reads its answer, and does nothing else. In `bash-turn` it runs the same line too, with nothing around it, and in `delta-relayed` it hands each delta on.
  * @type {readonly import('./support/row.mjs').Row[]}
  */
 export const turnRows = [
@@ -27,6 +30,16 @@ export const turnRows = [
     subject: async () => (await bench.turn(call)).cpuMs,
     floor: async () => (await bare.ask(turns)).cpuMs / turns,
   })),
+  row(
+    'bash-turn',
+    2,
+    'ms',
+    (bench, bare) => ({
+      subject: async () => (await bench.turn(command)).tookMs,
+      floor: async () => (await bare.ask(turns)).tookMs,
+    }),
+    { manifest: shell, line: [line] },
+  ),
   row('delta-paced', 1.4, 'µs CPU', (bench, bare) => deltas(bench, bare, paced)),
   row('delta-relayed', 2, 'µs CPU', (bench, bare) => ({
     subject: () => bench.deltaUs(paced),
@@ -52,18 +65,19 @@ function deltas(bench, bare, pace) {
  * @param {number} atMost
  * @param {string} unit
  * @param {(bench: TurnBench, bare: BareTurns) => { subject: () => Promise<number>, floor: () => Promise<number> }} pair
+ * @param {{ manifest: string, line: readonly string[] }} [both] What the capsule has, and what the bare process runs.
  * @returns {import('./support/row.mjs').Row}
  */
-function row(name, atMost, unit, pair) {
+function row(name, atMost, unit, pair, { manifest, line } = { manifest: artifacts, line: [] }) {
   return {
     name,
     goal: { atMost },
     unit: 'times',
     async measure() {
       const bench = await TurnBench.open((port) =>
-        createWorkspace({ manifest: `${manifestOf(port, turns + 1)}${artifacts}\n${waits}` }),
+        createWorkspace({ manifest: `${manifestOf(port, turns + 1)}${manifest}${waits}` }),
       );
-      const bare = await BareTurns.open();
+      const bare = await BareTurns.open(line);
       try {
         const { subject, floor, ratio } = await alternate({ rounds, ...pair(bench, bare) });
         return {

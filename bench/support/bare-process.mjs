@@ -7,6 +7,8 @@ import { fileURLToPath } from 'node:url';
 import { end, environment, firstLine } from './capsule.mjs';
 
 const program = fileURLToPath(new URL('bare-server.mjs', import.meta.url));
+const bundle = fileURLToPath(new URL('../../dist/svc.cjs', import.meta.url));
+export const bareProgram = fileURLToPath(new URL('bare.cjs', import.meta.url));
 
 /**
  * A bare `node:http` server in a process of its own.
@@ -28,4 +30,17 @@ export async function bareStartMs(env) {
   const began = performance.now();
   await once(spawn(process.execPath, ['-e', '0'], { env, stdio: 'ignore' }), 'exit');
   return performance.now() - began;
+}
+
+/**
+ * A Node that reads the code of svc as svc does, and runs none of it, from its start to the line that says where it listens. svc has run before.
+ * @param {Record<string, string>} env
+ */
+export async function bareListenMs(env) {
+  const began = performance.now();
+  const child = spawn(process.execPath, [bareProgram, 'listen', bundle], { env, stdio: ['ignore', 'pipe', 'pipe'] });
+  await firstLine(child);
+  const took = performance.now() - began;
+  await end(child);
+  return took;
 }

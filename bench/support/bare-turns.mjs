@@ -1,11 +1,16 @@
 // @ts-check
-// The floor of a turn: a Node process that asks a model and reads each event of its answer, and nothing else. node bare-turns.mjs <port>; a number
-// that is sent to it says how often it asks, one request after the other; it answers with the milliseconds of one. It says first where it listens:
-// who connects there is sent each event as it comes.
+// The floor of a turn: a Node process that asks a model and reads each event of its answer, and nothing else. node bare-turns.mjs <port> [<line for
+// bash>]; a number that is sent to it says how often it asks, one request after the other, each behind a run of the line; it answers with the
+// milliseconds of one. It says first where it listens: who connects there is sent each event as it comes.
 import { Agent, createServer, request } from 'node:http';
 import { createInterface } from 'node:readline';
+import { promisify } from 'node:util';
 
 const port = Number(process.argv[2]);
+const line = process.argv[3];
+const run = line === undefined ? null : promisify((await import('node:child_process')).execFile);
+// Without a home, bash asks the whole system who its user is.
+const env = { ...process.env, HOME: '/' };
 const agent = new Agent({ keepAlive: true });
 const messages = [
   { role: 'system', content: 'x'.repeat(500) },
@@ -31,7 +36,10 @@ server.listen(0, '127.0.0.1', () => process.send?.(server.address()));
 /** @param {number} times */
 async function answer(times) {
   const began = performance.now();
-  for (let asked = 0; asked < times; asked += 1) await ask();
+  for (let asked = 0; asked < times; asked += 1) {
+    await run?.('bash', ['-c', line ?? ''], { env });
+    await ask();
+  }
   // Said with each answer, so that what was read has to be read.
   process.send?.({ took: (performance.now() - began) / times, deltas });
 }

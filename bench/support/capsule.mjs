@@ -1,7 +1,7 @@
 // @ts-check
 // Starts capsules as a user does, and asks them for something.
 import { spawn } from 'node:child_process';
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { copyFile, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -56,6 +56,17 @@ export async function createWorkspace({ manifest, script } = waiting) {
   await writeFile(join(home.folder, 'svc.yaml'), manifest);
   if (script !== undefined) await writeFile(join(home.folder, 'script.yaml'), script);
   return { ...home, command: [process.execPath, program, 'run', '--json', '--offline'], dialect: svcDialect };
+}
+
+/**
+ * A copy of Node in this folder, whose file no other program on the machine shares with what runs there: that would make its part of it smaller.
+ * @param {string} folder
+ * @returns {Promise<string>} Its path.
+ */
+export async function ownNode(folder) {
+  const node = join(folder, 'node');
+  await copyFile(process.execPath, node);
+  return node;
 }
 
 /**

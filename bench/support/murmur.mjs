@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 import { cProgram } from './c-program.mjs';
-import { createHome, createWorkspace, environment, waits } from './capsule.mjs';
+import { createHome, createWorkspace, environment, ownNode, waits } from './capsule.mjs';
 import { installDebianPackage } from './debian-package.mjs';
 import { murmurDialect } from './dialects.mjs';
 import { manifestOf } from './model.mjs';
@@ -123,7 +123,7 @@ async function crateSource(name) {
 }
 
 /**
- * A capsule of svc. It runs in a copy of Node, whose file no other program on the machine shares with it: that would make its part of it smaller.
+ * A capsule of svc. It runs in a copy of Node.
  * @param {Capsule} capsule
  */
 export const svcCapsule =
@@ -132,9 +132,7 @@ export const svcCapsule =
     const tools = `artifacts: [{ name: echo, version: 1.0.0, source: ${echoOfSvc} }]\ncapabilities: { shell: { allow: [bash] } }\n`;
     const manifest = `${manifestOf(port, turns)}${hasTools ? tools : ''}${isWaiting ? waits : ''}`;
     const workspace = await createWorkspace({ manifest });
-    const node = join(workspace.folder, 'node');
-    await copyFile(process.execPath, node);
-    return { ...workspace, command: [node, ...workspace.command.slice(1)] };
+    return { ...workspace, command: [await ownNode(workspace.folder), ...workspace.command.slice(1)] };
   };
 
 /**

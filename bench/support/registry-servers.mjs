@@ -8,6 +8,7 @@ import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 
+import { bareProgram } from './bare-process.mjs';
 import { createHome, end } from './capsule.mjs';
 import { pathWithSystem } from './debian-package.mjs';
 
@@ -69,6 +70,18 @@ export async function startVerdaccio() {
     },
     downloadRequest: (version) => head(`GET /${packageName(version)}/-/${packageName(version)}-1.0.0.tgz`, []),
   };
+}
+
+/**
+ * A bare server that keeps what it is sent, and has it on the disk before it confirms.
+ * @returns {Promise<Pick<RegistryProcess, 'port' | 'publishRequest' | 'stop'>>}
+ */
+export async function startBareKeeper() {
+  const server = await startServer(({ folder, port }) => ({
+    command: [process.execPath, bareProgram, 'keep', folder, String(port)],
+    env: {},
+  }));
+  return { ...server, publishRequest: (_version, archive) => withBody('POST /', [], archive) };
 }
 
 /**

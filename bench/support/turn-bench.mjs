@@ -158,10 +158,11 @@ export class BareTurns {
     this.close = close;
   }
 
-  static async open() {
+  /** @param {readonly string[]} line What `bash` runs ahead of each request, nothing where it is empty. */
+  static async open(line = []) {
     const behaviour = new Behaviour();
     const model = await behaviour.serve();
-    const client = fork(bare, [String(model.port)], { env: environment, execArgv: [] });
+    const client = fork(bare, [String(model.port), ...line], { env: environment, execArgv: [] });
     const [{ port }] = await once(client, 'message');
     const close = async () => {
       await end(client);
