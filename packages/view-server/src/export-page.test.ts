@@ -12,7 +12,7 @@ import { exportPage } from './export-page.ts';
 import { FolderSession } from './viewed-session.ts';
 
 const html = '<html><meta charset="utf-8"><style>a{}</style><script type="module">let a</script></html>';
-const patience = { timeout: 60_000 };
+const patience = { timeout: 300_000 };
 
 interface Made {
   /** The journal is written until then. */

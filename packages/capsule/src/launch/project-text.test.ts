@@ -1,6 +1,6 @@
 import { execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
+import { linkSync, mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 
 import { describe, expect, it } from 'vitest';
@@ -26,6 +26,12 @@ function read({ names = [name], masked = [] }: { names?: readonly string[]; mask
 
 function write(content: string | Buffer, file = name): void {
   writeFileSync(join(folder, file), content);
+}
+
+/** Puts 5,000 entries into a folder. */
+function fill(into: string): void {
+  write('', 'entry');
+  for (let index = 1000; index < 6000; index += 1) linkSync(join(folder, 'entry'), join(into, `a${index}`));
 }
 
 /** What the model reads between the markers. */
@@ -86,7 +92,7 @@ describe('the file that a session begins with', () => {
       write('Deeper.', join(`z${index}`, name));
     }
     expect(read().found?.text.match(/z1\d\d\/AGENTS\.md/g)).toHaveLength(50);
-    for (let index = 1000; index < 6000; index += 1) write('', `a${index}`);
+    fill(folder);
     expect(read().found?.text).not.toContain('/AGENTS.md');
   });
 
@@ -94,7 +100,7 @@ describe('the file that a session begins with', () => {
     write('Use tabs.\n');
     mkdirSync(join(folder, 'a'));
     write('Deeper.', join('a', name));
-    for (let index = 1000; index < 6000; index += 1) write('', join('a', `z${index}`));
+    fill(join(folder, 'a'));
     expect(read().found?.text).not.toContain('/AGENTS.md');
   });
 

@@ -86,9 +86,9 @@ describe('a line of a shell', () => {
     expect(commandsOfLine(`a ${'b'.repeat(64 * 1024)}`)).toBeNull();
   });
 
-  it('starts nothing in dash or bash but what was understood', () => {
-    const { wrong, understood } = misunderstood(folder(), 1500);
+  it('starts nothing in dash or bash but what was understood', { timeout: 300_000 }, () => {
+    const { wrong, understood } = misunderstood(folder(), 500);
     expect(wrong).toEqual([]);
-    expect(understood).toBeGreaterThan(100);
+    expect(understood).toBeGreaterThan(30);
   });
 });

@@ -1,4 +1,4 @@
-import { afterEach, describe, expect, it, onTestFinished } from 'vitest';
+import { afterEach, describe, expect, it, onTestFinished, vi } from 'vitest';
 
 import { LogBudget } from '@svc/kit/log-budget.ts';
 import { bookTool, RemoteMcpServer } from '../../../../../test/support/remote-server.ts';
@@ -58,6 +58,12 @@ function answering(...texts: readonly string[]): { readonly ask: Ask; readonly p
     return text === undefined ? { kind: 'timed-out' } : { kind: 'answered', text };
   };
   return { ask, prompts };
+}
+
+/** Limits of time run out only when a test moves time on. */
+function timeStandsStill(): void {
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+  onTestFinished(() => void vi.useRealTimers());
 }
 
 function formOf(properties: object, message = 'Which table?'): object {
@@ -138,18 +144,21 @@ describe.each([
 
   it('waits for a person longer than for anything else', async () => {
     const { book } = await asking(isModern, [seats], 2000);
+    timeStandsStill();
     const ask: Ask = async () => {
-      await new Promise((resolve) => setTimeout(resolve, 2300));
-      return { kind: 'answered', text: '2' };
+      vi.advanceTimersByTime(2300);
+      return await Promise.resolve({ kind: 'answered', text: '2' });
     };
     expect(await book(ask)).toEqual(passed('[{"action":"accept","content":{"seats":2}}]'));
   });
 
   it('fails a call whose time is over after the answer', async () => {
     const { book, remote } = await asking(isModern, [seats], 2000);
+    timeStandsStill();
     const ask: Ask = async () => {
       remote.ways.instead = (_request, response) => {
         if (!isModern) response.writeHead(202).end();
+        vi.advanceTimersByTime(2000);
         return true;
       };
       return await Promise.resolve({ kind: 'answered', text: '2' });
