@@ -10,14 +10,9 @@ const long = ['**/*.long.test.ts'];
 /** Tests of code in this process, beside what they test. */
 const unit = ['packages/*/src/**/*.test.ts'];
 /** These start what the build makes. */
-const programs = ['test/**/*.test.ts'];
-/** These start a browser, or leave or count something in their own process: each file has a process of its own. */
-const alone = [
-  'test/bench/**/*.test.ts',
-  'packages/components/test/**/*.test.ts',
-  'packages/viewer/test/**/*.test.ts',
-  'packages/**/*.built.test.ts',
-];
+const programs = ['test/**/*.test.ts', 'packages/components/test/**/*.test.ts', 'packages/**/*.built.test.ts'];
+/** These start a browser, or leave something in their own process: each file has a process of its own. */
+const alone = ['test/bench/**/*.test.ts', 'packages/viewer/test/**/*.test.ts'];
 const inPackages = ['packages/**/*.test.ts', 'artifacts/**/*.test.ts'];
 
 type Settings = NonNullable<TestProjectInlineConfiguration['test']>;
@@ -65,8 +60,13 @@ export default defineConfig({
     maxWorkers: Math.ceil(availableParallelism() * 2.5),
     sequence: { sequencer: SharedLast },
     projects: [
-      project('unit', { ...together, include: unit, exclude: [...alone, ...long] }),
-      project('packages', { ...together, ...canBeLate, include: inPackages, exclude: [...unit, ...alone, ...long] }),
+      project('unit', { ...together, include: unit, exclude: [...programs, ...long] }),
+      project('packages', {
+        ...together,
+        ...canBeLate,
+        include: inPackages,
+        exclude: [...unit, ...programs, ...alone, ...long],
+      }),
       project('programs', { ...together, ...built, include: programs, exclude: [...alone, ...long] }),
       project('alone', { ...built, include: alone, exclude: long }),
       project('long', { ...built, include: long }),
