@@ -1,5 +1,6 @@
 /** Decides by the interfaces that a component names whether it can be used here, and says what to do where it cannot. */
 
+import { firstNames } from '@svc/kit/diagnostics/printable.ts';
 import type { ExternNames } from './compiler/interface-names.ts';
 import { interfacePackages, withoutVersion } from './interface-versions.ts';
 
@@ -92,11 +93,9 @@ export function refusedVersions({ imports, exports }: ExternNames): InterfaceRef
 export function refusedImports(called: readonly string[], names: readonly string[] = []): InterfaceRefusal | null {
   const missing = called.filter((name) => !offeredInterfaces.has(name));
   if (missing.length === 0) return null;
-  const spelt = missing
-    .slice(0, maxNames)
-    .map((name) => (names.find((known) => withoutVersion(known) === name) ?? name).slice(0, maxName));
-  const others = missing.length - spelt.length;
-  const listed = `${spelt.join(', ')}${others === 0 ? '' : ` and ${others} more`}`;
+  const spelt = (name: string): string =>
+    (names.find((known) => withoutVersion(known) === name) ?? name).slice(0, maxName);
+  const listed = firstNames(missing, maxNames, spelt);
   return {
     reason: `it imports ${listed}, which this svc does not offer`,
     hint: 'build it without that: docs/authoring.md "What a component can import" lists what there is',

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 
-import { printable, quoted, shortened } from './printable.ts';
+import { firstLines, firstNames, printable, quoted, shortened } from './printable.ts';
 
 describe('text from outside', () => {
   it('keeps what can be seen and spells out what cannot', () => {
@@ -25,5 +25,23 @@ describe('text from outside', () => {
     expect(quoted('x'.repeat(60))).toBe(`"${'x'.repeat(60)}"`);
     expect(quoted('x'.repeat(61))).toBe(`"${'x'.repeat(60)}…"`);
     expect(quoted('🙂'.repeat(100))).toBe(`"${'🙂'.repeat(60)}…"`);
+  });
+});
+
+describe('a list in a message', () => {
+  it('names the first, spells only those, and counts the rest', () => {
+    const spelt: string[] = [];
+    const spell = (name: string): string => {
+      spelt.push(name);
+      return `<${name}>`;
+    };
+    expect(firstNames(['a', 'b', 'c'], 2, spell)).toBe('<a>, <b> and 1 more');
+    expect(spelt).toEqual(['a', 'b']);
+    expect(firstNames(['a', 'b'], 2)).toBe('a, b');
+  });
+
+  it('has the count of the other lines as its last', () => {
+    expect(firstLines(['a', 'b', 'c', 'd'], 2)).toEqual(['a', 'b', 'and 2 more']);
+    expect(firstLines(['a', 'b'], 2)).toEqual(['a', 'b']);
   });
 });

@@ -16,10 +16,15 @@ export function shortened(text: string, most: number): string {
   return `${text.slice(0, isSplit ? most - 1 : most)}…`;
 }
 
-/** The first names, and how many more there are. */
-export function firstNames(names: readonly string[], most: number): string {
+/** The first names, as `spell` writes each, and how many more there are. */
+export function firstNames(names: readonly string[], most: number, spell: (name: string) => string = String): string {
   const rest = names.length - most;
-  return `${names.slice(0, most).join(', ')}${rest > 0 ? ` and ${rest} more` : ''}`;
+  return `${names.slice(0, most).map(spell).join(', ')}${rest > 0 ? ` and ${rest} more` : ''}`;
+}
+
+/** The first lines, and behind them how many more there are. */
+export function firstLines(lines: readonly string[], most: number): readonly string[] {
+  return lines.length > most ? [...lines.slice(0, most), `and ${lines.length - most} more`] : lines;
 }
 
 /** A value as a message repeats it: in quotes, printable, cut at 60 characters, without the user and the password of an address. */

@@ -2,7 +2,7 @@
 
 import type { Ajv, ErrorObject, Options } from 'ajv';
 
-import { shortened } from '@svc/kit/diagnostics/printable.ts';
+import { firstLines, shortened } from '@svc/kit/diagnostics/printable.ts';
 import { isCheap } from './check-cost.ts';
 
 export type JsonSchema = Readonly<Record<string, unknown>>;
@@ -119,10 +119,7 @@ const maxLength = 300;
 
 /** Schema errors as sentences a model can act on: where, and what is expected there. Ten at most. */
 function describeProblems(errors: readonly ErrorObject[]): readonly string[] {
-  const sentences = [...new Set(errors.map(describe))];
-  const shown = sentences.slice(0, maxProblems);
-  const rest = sentences.length - shown.length;
-  return rest === 0 ? shown : [...shown, `and ${rest} more`];
+  return firstLines([...new Set(errors.map(describe))], maxProblems);
 }
 
 function describe(error: ErrorObject): string {

@@ -1,6 +1,6 @@
 /** Makes a tool of a standard skill folder, which gives its text and the files beside it. */
 
-import { shortened } from '@svc/kit/diagnostics/printable.ts';
+import { firstNames, shortened } from '@svc/kit/diagnostics/printable.ts';
 import { decodeStrictUtf8 } from '@svc/protocol/strict-utf8.ts';
 import { neverReached, type Tool, type ToolDeclaration, type ToolOutcome } from './tool.ts';
 
@@ -62,9 +62,7 @@ function textOf({ name, version, text, files, place, limits }: SkillFolderSettin
   const allowed = limits();
   const only = allowed === null ? '' : ` While it is in use only these answer: ${allowed}`;
   const where = files.length === 0 ? '' : ` Paths in it are below ${place}`;
-  const named = files.slice(0, mostNamed).join(', ');
-  const more = files.length > mostNamed ? ` and ${files.length - mostNamed} more` : '';
-  const also = files.length === 0 ? [] : [`[also: ${named}${more}; call ${name} with file]`];
+  const also = files.length === 0 ? [] : [`[also: ${firstNames(files, mostNamed)}; call ${name} with file]`];
   return [`[skill ${name} ${version}.${where}${where !== '' && only !== '' ? '.' : ''}${only}]`, text, ...also].join(
     '\n',
   );
@@ -103,8 +101,7 @@ function partsOf(text: string): readonly string[] {
 }
 
 function noSuchFile(name: string, asked: string, files: readonly string[]): string {
-  const rest = files.length > mostListed ? ` and ${files.length - mostListed} more` : '';
-  const there = files.length === 0 ? 'it has none' : `it has ${files.slice(0, mostListed).join(', ')}${rest}`;
+  const there = files.length === 0 ? 'it has none' : `it has ${firstNames(files, mostListed)}`;
   return `the skill ${name} has no file ${JSON.stringify(shortened(asked, 200))}; ${there}`;
 }
 

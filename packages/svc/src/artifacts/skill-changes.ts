@@ -7,6 +7,7 @@ import type { InstalledArtifact } from '@svc/artifacts/store/installed-artifact.
 import type { LockedArtifact, LockedSkill } from '@svc/artifacts/store/lockfile.ts';
 import { refuse } from '@svc/artifacts/store/resolve.ts';
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
+import { firstLines } from '@svc/kit/diagnostics/printable.ts';
 import { coversEverywhere } from '@svc/session/tools/skills/list-covers.ts';
 import type { CommandContext } from '@svc/terminal/screen/command-context.ts';
 import { inertLine } from '@svc/terminal/screen/inert-text.ts';
@@ -51,12 +52,8 @@ function differences({ manifest, skill }: InstalledArtifact, before: LockedSkill
     ...(isLifted ? ['+ all that the capsule grants, without allowed-tools'] : []),
   ];
   if (lines.length === 0) return [];
-  const rest = lines.length - mostLines;
-  return [
-    `the skill ${spell(manifest)} asks for`,
-    ...lines.slice(0, mostLines).map((line) => `  ${inertLine(line, longestLine)}`),
-    ...(rest > 0 ? [`  and ${rest} more`] : []),
-  ];
+  const shown = firstLines(lines, mostLines).map((line) => `  ${inertLine(line, longestLine)}`);
+  return [`the skill ${spell(manifest)} asks for`, ...shown];
 }
 
 function askedLines({ allowed, scripts, compatibility }: LockedSkill): readonly string[] {

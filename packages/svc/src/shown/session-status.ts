@@ -1,6 +1,7 @@
 /** Tracks what a session does now, for the status row. */
 
 import type { Question } from '@svc/protocol/question.ts';
+import { firstNames } from '@svc/kit/diagnostics/printable.ts';
 import { shownCount, shownDuration } from '@svc/kit/shown-values.ts';
 import { inertLine } from '@svc/terminal/screen/inert-text.ts';
 import { widthOf } from '@svc/terminal/screen/terminal-kind.ts';
@@ -153,12 +154,9 @@ export class SessionStatus {
     const task = this.#task;
     if (task === null) return '';
     if (this.#question !== null) return `waiting for you, ${seconds(nowMs - this.#question.sinceMs)}`;
-    const [call, ...others] = this.#running.values();
+    const running = Array.from(this.#running.values(), ({ about }) => about);
     const took = seconds(nowMs - task.startedMs);
-    if (call !== undefined) {
-      const more = others.length === 0 ? '' : ` and ${others.length} more`;
-      return `${call.about}${more}, ${took}`;
-    }
+    if (running.length > 0) return `${firstNames(running, 1)}, ${took}`;
     if (this.#againMs > nowMs) return `asking the model again in ${Math.ceil((this.#againMs - nowMs) / 1000)} s`;
     const silentMs = nowMs - this.#lastHeardMs;
     if (this.#isModelAsked && silentMs >= silenceMs) return `waiting for the model, ${seconds(silentMs)}`;

@@ -1,7 +1,7 @@
 /** Checks a plan before anything of it runs. */
 
 import { isArtifactName, isExactVersion } from '@svc/artifacts/manifest/names.ts';
-import { quoted, shortened } from '@svc/kit/diagnostics/printable.ts';
+import { firstLines, quoted, shortened } from '@svc/kit/diagnostics/printable.ts';
 import { isJsonObject } from '@svc/protocol/json-object.ts';
 import type { ToolKind } from '../tool.ts';
 import {
@@ -134,8 +134,7 @@ function graphOf(steps: readonly Pick<PlanStep, 'id' | 'dependsOn' | 'condition'
 
 function refused(problems: readonly string[]): PlanCheck {
   const cut = [...new Set(problems)].map((problem) => shortened(problem, maxProblem));
-  const rest = cut.length - shownProblems;
-  return { kind: 'refused', problems: rest <= 0 ? cut : [...cut.slice(0, shownProblems), `and ${rest} more`] };
+  return { kind: 'refused', problems: firstLines(cut, shownProblems) };
 }
 
 /** Maps the id of a step to the ids that it waits for. */

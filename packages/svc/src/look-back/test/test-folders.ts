@@ -5,6 +5,7 @@ import { join, relative, resolve, sep } from 'node:path';
 
 import { didYouMean } from '@svc/kit/diagnostics/closest-name.ts';
 import { Diagnostic, DiagnosticList } from '@svc/kit/diagnostics/diagnostic.ts';
+import { firstNames } from '@svc/kit/diagnostics/printable.ts';
 import { isErrno } from '@svc/kit/diagnostics/system-reason.ts';
 import { HeldDirectory, isObstacle } from '@svc/kit/files/held-directory.ts';
 import { ioFault } from '@svc/kit/files/io-fault.ts';
@@ -54,18 +55,13 @@ export function findTests(directory: string, shownDirectory: string, names: read
   for (const name of names) {
     if (known.includes(name)) continue;
     throw new Diagnostic('E-RUN-062', `there is no test ${name} in ${shownDirectory}`, {
-      hint: didYouMean(name, known) ?? `there are ${listed(known)}`,
+      hint: didYouMean(name, known) ?? `there are ${firstNames(known, maxListed)}`,
     });
   }
   return names.length === 0 ? tests : tests.filter(({ name }) => names.includes(name));
 }
 
 const maxListed = 10;
-
-function listed(names: readonly string[]): string {
-  const more = names.length > maxListed ? ` and ${names.length - maxListed} more` : '';
-  return `${names.slice(0, maxListed).join(', ')}${more}`;
-}
 
 const dot = 0x2e;
 

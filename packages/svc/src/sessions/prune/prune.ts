@@ -4,6 +4,7 @@ import { dirname, join, relative } from 'node:path';
 import { Command, InvalidArgumentError } from 'commander';
 
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
+import { firstNames } from '@svc/kit/diagnostics/printable.ts';
 import type { HeldDirectory } from '@svc/kit/files/held-directory.ts';
 import { ioFault } from '@svc/kit/files/io-fault.ts';
 import { unlessRefused } from '@svc/kit/files/unless-refused.ts';
@@ -138,7 +139,7 @@ function startingRow({ ids: [first, ...rest], untilMs }: StartingSessions): Show
   if (rest.length === 0) {
     return say`1 session may still be starting: it can be removed after ${at}, or with svc trace rm ${first}\n`;
   }
-  const names = `${first} and ${rest.length} more`;
+  const names = firstNames([first, ...rest], 1);
   return say`${rest.length + 1} sessions may still be starting: they can be removed after ${at}, or with svc trace rm (${names})\n`;
 }
 

@@ -1,7 +1,7 @@
 /** Makes an artifact of a component that another project keeps alone in an OCI registry, with an `svc.yaml` of this machine. */
 
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
-import { printable, shortened } from '@svc/kit/diagnostics/printable.ts';
+import { firstNames, printable, shortened } from '@svc/kit/diagnostics/printable.ts';
 import { parseAnyManifest } from '../../../manifest/artifact-manifest.ts';
 import { type OciReference, spellOci } from '../../../manifest/oci-reference.ts';
 import type { ArtifactManifest } from '../../../manifest/schema.ts';
@@ -84,9 +84,7 @@ export class PackedComponentSource implements ArtifactSource {
 /** Names that others have written, a few of them. */
 function spelled(names: readonly string[]): string {
   if (names.length === 0) return 'nothing';
-  const shown = names.slice(0, maxNames).map((name) => printable(shortened(name, maxNameLength)));
-  const more = names.length - shown.length;
-  return `${shown.join(', ')}${more === 0 ? '' : ` and ${more} more`}`;
+  return firstNames(names, maxNames, (name) => printable(shortened(name, maxNameLength)));
 }
 
 /** `E-ART-014` for the manifest of anything but a tool that is a component. */
