@@ -85,7 +85,7 @@ export function containedEnvironment(source: EnvironmentSource): Readonly<Record
 /** A search path without entries that are relative or lead into one of these places; that of any system where nothing else is left. */
 export function searchPathOutside(heldPath: string, places: readonly string[]): string {
   const leadsInside = (entry: string): boolean => {
-    const real = realPath(entry);
+    const real = places.length === 0 ? entry : realPath(entry);
     return places.some((place) => isBeneath(place, entry) || isBeneath(place, real));
   };
   const kept = heldPath.split(delimiter).filter((entry) => isAbsolute(entry) && !leadsInside(entry));

@@ -35,6 +35,7 @@ export function ownGroupDirectory(
   const group = groupOf(membership, controller ?? '');
   if (group === null || group.startsWith('/..')) return null;
   for (const line of mounts.split('\n')) {
+    if (!line.includes(' - cgroup')) continue;
     const [before = '', after = ''] = line.split(' - ');
     const [type, , options = ''] = after.split(' ');
     const isIt =

@@ -35,7 +35,7 @@ export function resolveBeneath(base: string, path: string): Resolution {
 
 /** The path with all links followed; the path itself where the operating system refuses to follow them, as where nothing is there. */
 export function realPath(path: string): string {
-  return unlessRefused(() => realpathSync(path), path);
+  return unlessRefused(() => realpathSync.native(path), path);
 }
 
 /** Whether a path is `base` or beneath it, both absolute, by their spelling: `.` and `..` count, links are not looked at. */

@@ -53,18 +53,19 @@ export function parseLoaderCache(bytes: Buffer): LoaderCache {
   // One text of all bytes: a view and a search for each of a thousand would take most of the time.
   const all = bytes.toString('latin1');
   const isAscii = /^[\0-\x7f]*$/.test(all.slice(texts));
+  const numbers = new DataView(bytes.buffer, bytes.byteOffset, bytes.length);
   const textAt = (offset: number): string | null => {
     const end = offset < texts ? -1 : all.indexOf('\0', offset);
     if (end <= offset || end - offset >= maxTextBytes) return null;
     return isAscii ? all.slice(offset, end) : bytes.toString('utf8', offset, end);
   };
   for (let at = start + headerSize; at < texts; at += entrySize) {
-    const machine = machineOfFlags.get(bytes.readUInt32LE(at));
+    const machine = machineOfFlags.get(numbers.getUint32(at, true));
     if (machine === undefined) continue;
-    const name = textAt(start + bytes.readUInt32LE(at + 4));
-    const path = textAt(start + bytes.readUInt32LE(at + 8));
+    const name = textAt(start + numbers.getUint32(at + 4, true));
+    const path = textAt(start + numbers.getUint32(at + 8, true));
     if (name === null || path === null || !path.startsWith('/')) return new Map();
-    const found = { path, variant: bytes.readUInt32LE(at + 16) !== 0 || bytes.readUInt32LE(at + 20) !== 0 };
+    const found = { path, variant: numbers.getUint32(at + 16, true) !== 0 || numbers.getUint32(at + 20, true) !== 0 };
     const ofMachine = cache.get(machine) ?? new Map<string, CachedLibrary[]>();
     cache.set(machine, ofMachine);
     const ofName = ofMachine.get(name);

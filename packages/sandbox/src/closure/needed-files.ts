@@ -162,14 +162,17 @@ const names = [
   '/etc/SuSE-release',
 ];
 
-/** Languages, characters, times and terminals. */
+/**
+ * Languages, characters, times and terminals. A directory of `/usr/lib` for one architecture, `x86_64-linux-gnu` say, is known by its name: each of the
+ * others would be looked at.
+ */
 const customs = [
   '/usr/lib/locale',
   '/usr/share/locale',
   '/etc/locale.alias',
   '/usr/share/locale-langpack',
   '/usr/share/i18n',
-  '/usr/lib/*/gconv',
+  '/usr/lib/*-linux-*/gconv',
   '/usr/lib/gconv',
   '/usr/lib64/gconv',
   '/etc/localtime',
@@ -210,7 +213,7 @@ const trust = [
   '/etc/gnutls/config',
   '/etc/pkcs11/pkcs11.conf',
   '/usr/share/p11-kit/modules',
-  '/usr/lib/*/ossl-modules',
+  '/usr/lib/*-linux-*/ossl-modules',
   '/usr/lib64/ossl-modules',
   '/usr/lib/ossl-modules',
   '/etc/krb5.conf',

@@ -13,14 +13,26 @@ interface ArchitectureFacts {
   readonly audit: number;
   /** Numbers from here on belong to another set of numbers under the same `audit`; null without one. */
   readonly foreignFrom: number | null;
-  /** Number by name, of every call known when the table was generated (`scripts/generate-syscalls.mjs`). */
-  readonly syscalls: ReadonlyMap<string, number>;
+  /** Name and number of every call known when the table was generated (`scripts/generate-syscalls.mjs`). */
+  readonly syscalls: Iterable<readonly [name: string, number: number]>;
 }
 
 export const architectures: Readonly<Record<Architecture, ArchitectureFacts>> = {
   // The set of numbers behind bit 30 is x32's.
-  x86_64: { audit: 0xc000_003e, foreignFrom: 0x4000_0000, syscalls: new Map(Object.entries(x8664)) },
-  aarch64: { audit: 0xc000_00b7, foreignFrom: null, syscalls: new Map(Object.entries(aarch64)) },
+  x86_64: {
+    audit: 0xc000_003e,
+    foreignFrom: 0x4000_0000,
+    get syscalls() {
+      return Object.entries(x8664);
+    },
+  },
+  aarch64: {
+    audit: 0xc000_00b7,
+    foreignFrom: null,
+    get syscalls() {
+      return Object.entries(aarch64);
+    },
+  },
 };
 
 const list = (...lines: readonly SyscallName[][]): readonly SyscallName[] => lines.flat();

@@ -74,12 +74,17 @@ interface Range {
 
 function numberRanges(builder: ProgramBuilder, { rules }: SyscallPolicy): readonly Range[] {
   const unknown = builder.answer(answers.ENOSYS);
+  // Most calls share one of a few rules.
+  const compiled = new Map<Rule | undefined, Label>([[undefined, unknown]]);
   const last = Math.max(...rules.keys());
-  const targets = Array.from({ length: last + 1 }, (_, number) => {
-    const rule = rules.get(number);
-    return rule === undefined ? unknown : compile(builder, rule, null);
-  });
-  return mergeRanges([...targets, unknown].map((target, first) => ({ first, target })));
+  const ranges: Range[] = [];
+  for (let first = 0; first <= last + 1; first += 1) {
+    const rule = rules.get(first);
+    const target = compiled.get(rule) ?? compile(builder, rule ?? 'ENOSYS', null);
+    compiled.set(rule, target);
+    if (ranges.at(-1)?.target !== target) ranges.push({ first, target });
+  }
+  return ranges;
 }
 
 function mergeRanges(ranges: readonly Range[]): readonly Range[] {
@@ -133,14 +138,14 @@ function valueRanges(
 
 function encode(program: readonly Instruction[]): Buffer {
   const size = 8;
-  const bytes = Buffer.alloc(program.length * size);
+  const view = new DataView(new ArrayBuffer(program.length * size));
   for (const [index, { code, whenTrue, whenFalse, operand }] of program.entries()) {
-    bytes.writeUInt16LE(code, index * size);
-    bytes.writeUInt8(whenTrue, index * size + 2);
-    bytes.writeUInt8(whenFalse, index * size + 3);
-    bytes.writeUInt32LE(operand, index * size + 4);
+    view.setUint16(index * size, code, true);
+    view.setUint8(index * size + 2, whenTrue);
+    view.setUint8(index * size + 3, whenFalse);
+    view.setUint32(index * size + 4, operand, true);
   }
-  return bytes;
+  return Buffer.from(view.buffer);
 }
 
 /** An instruction of the kernel's packet filter machine: `struct sock_filter`. */

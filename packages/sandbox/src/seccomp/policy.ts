@@ -248,7 +248,8 @@ export interface SyscallPolicy {
 export function syscallPolicy(grants: FilterGrants): SyscallPolicy {
   const listed = listedRules(grants);
   const { syscalls } = architectures[grants.architecture];
-  const rules = new Map([...syscalls].map(([name, number]): [number, Rule] => [number, listed.get(name) ?? 'EPERM']));
+  const rules = new Map<number, Rule>();
+  for (const [name, number] of syscalls) rules.set(number, listed.get(name) ?? 'EPERM');
   return { architecture: grants.architecture, rules };
 }
 
