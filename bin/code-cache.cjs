@@ -52,7 +52,7 @@ exports.keep = ({ cacheFile, kept, level, main, parts }) => {
 /** The lengths of the index and of the bundle's code, the index, and the code, as bin/svc.cjs reads it. */
 function encoded({ kept, level, main, parts }) {
   const all = new Map(parts.map(([file, hash, data]) => [file, [hash, data]]));
-  for (const [file, [hash]] of Object.entries(kept?.index.parts ?? {})) {
+  for (const [file, [hash]] of Object.entries(kept?.parts() ?? {})) {
     if (!all.has(file)) all.set(file, [hash, kept.part(file, hash)]);
   }
   let from = main.length;

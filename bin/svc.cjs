@@ -110,15 +110,15 @@ function runProgram(name) {
 
   /** Keeps what is compiled by now, `made` being what has run of the bundle; with 0, of other files alone. */
   function keepCode(made, hasEnded = false) {
-    const isNew = made > (kept?.index.level ?? 0);
-    const ofSession = hasEnded && isStarted && runsTask && kept?.index.parts[sessionCode] === undefined;
+    const isNew = made > (kept?.level ?? 0);
+    const ofSession = hasEnded && isStarted && runsTask && kept?.has(sessionCode) !== true;
     const main = isNew || ofSession ? script.createCachedData() : null;
     const parts = [...fresh].map(([file, [hash, own]]) => [file, hash, own.createCachedData()]);
     if (ofSession) parts.push([sessionCode, build, main]);
     const any = parts[0]?.[2] ?? main;
     // A component may have set a flag of the engine meanwhile, and V8 rejects what was compiled under other flags.
     if (any === null || (flags !== null && flagsOf(any) !== flags)) return;
-    const level = Math.max(made, kept?.index.level ?? 0);
+    const level = Math.max(made, kept?.level ?? 0);
     require('./code-cache.cjs').keep({ cacheFile, kept, level, main: isNew ? main : null, parts });
     kept = keptCode();
     flags = flagsOf(any);
@@ -126,7 +126,7 @@ function runProgram(name) {
 
   const onStarted = () => {
     isStarted = true;
-    if ((kept?.index.level ?? 0) < byStart) keepCode(byStart);
+    if ((kept?.level ?? 0) < byStart) keepCode(byStart);
   };
   // Nothing is left to do. Without this, Node would take the heap apart piece by piece before it gives all of it back.
   process.on('beforeExit', () => process.exit());
@@ -170,18 +170,25 @@ function keptIn(open) {
   const [ofIndex, ofMain] = (read(0, 20)?.latin1Slice() ?? '').split(' ').map(Number);
   if (!(ofIndex > 0 && ofMain > 0 && ofIndex + ofMain < maxBytes)) return null;
   const begin = 20 + ofIndex;
-  let index;
-  try {
-    index = JSON.parse(read(20, ofIndex).latin1Slice());
-  } catch {
-    return null;
-  }
+  // Looked through as a text: it names hundreds of parts, and a start reads a few of them.
+  const index = read(20, ofIndex)?.latin1Slice() ?? '';
+  const start = '{"level":';
+  const level = Number(index.charAt(start.length));
+  if (!index.startsWith(start) || !index.endsWith('}}') || !(level > 0)) return null;
   return {
-    index,
+    level,
+    parts: () => JSON.parse(index).parts,
+    has: (file) => index.includes(`"${file}":[`),
     main: () => read(begin, ofMain),
     part(file, hash) {
-      const [of, from, length] = index.parts[file] ?? [];
-      return of === hash ? read(begin + from, length) : undefined;
+      const entry = `"${file}":["${hash}",`;
+      const at = index.indexOf(entry);
+      if (at === -1) return undefined;
+      const [from, length] = index
+        .slice(at + entry.length, index.indexOf(']', at))
+        .split(',')
+        .map(Number);
+      return from > 0 && length > 0 && length < maxBytes ? read(begin + from, length) : undefined;
     },
   };
 }
