@@ -3,6 +3,7 @@
 import { Diagnostic, DiagnosticList } from '@svc/kit/diagnostics/diagnostic.ts';
 import { asJsonObject } from '@svc/protocol/json-object.ts';
 import { isExactVersion } from './names.ts';
+import { splitSkill } from './skill-head.ts';
 import { parseYaml } from './yaml-source.ts';
 
 /** What `SKILL.md` says (https://agentskills.io/specification, docs/skills.md "SKILL.md"). */
@@ -45,8 +46,9 @@ const usedFields: ReadonlySet<string> = new Set([
 
 /** `E-ART-004` where it has no head, no description, or a head that is no YAML; `file` is for messages. */
 export function parseSkillFile(file: string, whole: string): SkillFile {
-  const { head, text } = split(file, whole);
-  const fields = fieldsOf(file, head);
+  const parts = splitSkill(whole);
+  if (parts === null) throw unfit(file, 'does not begin with a head between two lines "---"');
+  const fields = fieldsOf(file, parts.head);
   const description = textOf(fields['description']);
   if (description === null) throw unfit(file, 'has no description, by which a model chooses a skill');
   const metadata = asJsonObject(fields['metadata']) ?? {};
@@ -56,7 +58,7 @@ export function parseSkillFile(file: string, whole: string): SkillFile {
     description: description.slice(0, longestDescription).toWellFormed(),
     version: typeof version === 'string' ? version : null,
     allowed: allowedWords(file, fields['allowed-tools']),
-    text: text.trim(),
+    text: parts.text,
     callers: callersOf(fields),
     compatibility: textOf(fields['compatibility'])?.replaceAll(/\s+/g, ' ') ?? null,
     otherFields: Object.keys(fields).filter((field) => !usedFields.has(field)),
@@ -77,15 +79,6 @@ export function splitAllowed(text: string): readonly string[] {
     } else word += character;
   }
   return [...words, word].filter((each) => each !== '');
-}
-
-function split(file: string, whole: string): { readonly head: string; readonly text: string } {
-  const lines = whole.replace(/^\uFEFF/, '').split('\n');
-  const isBar = (line: string): boolean => /^---[ \t]*\r?$/.test(line);
-  const end = isBar(lines[0] ?? '') ? lines.findIndex((line, index) => index > 0 && isBar(line)) : -1;
-  if (end < 0) throw unfit(file, 'does not begin with a head between two lines "---"');
-  // An empty line in the place of the first bar keeps the numbers of lines.
-  return { head: ['', ...lines.slice(1, end)].join('\n'), text: lines.slice(end + 1).join('\n') };
 }
 
 /** Many files have a colon in a plain value, which other clients take for text: such values are quoted, and the head is read once more. */

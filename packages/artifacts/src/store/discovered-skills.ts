@@ -14,6 +14,7 @@ import { fittedName, runtimeTools } from '../manifest/names.ts';
 import { commandWith } from './lock-faults.ts';
 import type { LockedArtifact } from './lockfile.ts';
 import type { FoundArtifact } from './installed-artifact.ts';
+import type { KeptSkills } from './kept-skills.ts';
 import { isSkillFolder } from './skill-folder.ts';
 import type { StorePlaces } from './store-places.ts';
 
@@ -109,6 +110,7 @@ export async function discoverSkills(
   const unrecorded = new Set<string>();
   const left: LeftOut[] = [];
   const leave = (folder: string, why: string): void => void left.push({ folder, why });
+  let kept: KeptSkills | null = null;
   for (const { folder: source, leadsOut } of foldersOn(shelves)) {
     const name = fittedName(basename(source));
     const recorded = lock?.find((locked) => locked.name === name);
@@ -118,7 +120,8 @@ export async function discoverSkills(
     else if (leadsOut) leave(source, 'a link to it leads out of the folder');
     else if (found.size === mostSkills) leave(source, `there are ${mostSkills} before it`);
     else {
-      const opened = await opening({ name, version: recorded?.version ?? unnamedVersion, source }, places);
+      kept ??= new (await import('./kept-skills.ts')).KeptSkills(places);
+      const opened = await opening({ name, version: recorded?.version ?? unnamedVersion, source }, kept);
       if (opened instanceof Diagnostic) {
         leave(source, opened.message);
         continue;
@@ -131,6 +134,7 @@ export async function discoverSkills(
       }
     }
   }
+  kept?.keep();
   const skills = [...found.values()].filter(({ name }) => !met.has(name));
   return { skills, warnings: warningsOf(left), unrecorded: [...unrecorded] };
 }
@@ -138,11 +142,10 @@ export async function discoverSkills(
 /** `version` counts where `SKILL.md` names none. */
 async function opening(
   { name, version, source }: DiscoveredSkill,
-  places: StorePlaces,
+  kept: KeptSkills,
 ): Promise<OpenedSkill | Diagnostic> {
   try {
-    const { openSkill } = await import('./kept-skills.ts');
-    const found = await openSkill({ name, version, source }, places);
+    const found = await kept.open({ name, version, source });
     const { manifest, skill } = found;
     const masked = skill?.files.find((file) => file.split('/').some(isMaskedName));
     if (masked !== undefined) return new Diagnostic('E-ART-002', `it has ${quoted(masked)}, which no task is shown`);

@@ -48,8 +48,6 @@ export interface FoundArtifact {
 
 /** A skill whose folder holds `SKILL.md` in place of `svc.yaml` (docs/skills.md). */
 export interface SkillFolder {
-  /** Behind the head of `SKILL.md`. */
-  readonly text: string;
   /** The words of `allowed-tools`; null without any. */
   readonly allowed: readonly string[] | null;
   readonly callers: SkillCallers;
@@ -73,7 +71,7 @@ export type ArtifactCheck = (
 /** An artifact found for an entry of the manifest and checked against it. */
 export interface InstalledArtifact extends FoundArtifact {
   readonly entry: ArtifactEntry;
-  /** The text of a skill; null for everything else. */
+  /** The text of a skill of `svc.yaml` and `skill.md`; null for everything else. */
   readonly skillText: string | null;
 }
 

@@ -39,14 +39,14 @@ export function skillOfFiles(
   const whole = decodeStrictUtf8(bytes);
   if (whole === null) throw new Diagnostic('E-ART-004', `${where}/SKILL.md is not UTF-8`);
   const file = parseSkillFile(join(where, standardSkillFile), whole);
-  const { name, description, version, text, allowed, callers, compatibility, otherFields } = file;
+  const { name, description, version, allowed, callers, compatibility, otherFields } = file;
   const names = files.map((each) => each.name).filter((each) => each !== standardSkillFile);
   const scripts: Record<string, string> = {};
   for (const each of files) {
     const interpreter = interpreterOf(each.name, each.data);
     if (interpreter !== null) scripts[each.name] = interpreter;
   }
-  const skill = { text, allowed, callers, compatibility, otherFields, files: names.sort(), scripts };
+  const skill = { allowed, callers, compatibility, otherFields, files: names.sort(), scripts };
   return { name, description, version, skill };
 }
 

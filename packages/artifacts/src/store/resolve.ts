@@ -14,6 +14,7 @@ import {
   type InstalledArtifact,
   skillFile,
 } from './installed-artifact.ts';
+import type { KeptSkills } from './kept-skills.ts';
 import { locate } from './locate.ts';
 import type { Location } from './store-places.ts';
 import type { StorePlaces } from './store-places.ts';
@@ -84,7 +85,11 @@ async function missingLock({ manifestDir, manifestFile }: ResolveRequest): Promi
 
 /** The same as `resolveArtifacts` without the lock; an entry that cannot be used has its own problem. */
 export async function resolveEach(entries: readonly ArtifactEntry[], places: StorePlaces): Promise<Resolution[]> {
-  return await inParallel(entries, maxAtOnce, async (entry) => await resolveEntry(entry, places));
+  const skills = entries.some(isFolderSkill) ? new (await import('./kept-skills.ts')).KeptSkills(places) : null;
+  const where = { ...places, skills };
+  const resolutions = await inParallel(entries, maxAtOnce, async (entry) => await resolveEntry(entry, where));
+  skills?.keep();
+  return resolutions;
 }
 
 /** The artifact of an entry, if there is one. */
@@ -123,7 +128,12 @@ export function admissionWarnings(
   return found.flatMap(({ admission }) => (admission?.kind === 'warned' ? [admission.warning] : []));
 }
 
-async function resolveEntry(entry: ArtifactEntry, places: StorePlaces): Promise<Resolution> {
+/** The stores, and what is kept of the folders of skills where an entry is one. */
+interface Places extends StorePlaces {
+  readonly skills: KeptSkills | null;
+}
+
+async function resolveEntry(entry: ArtifactEntry, places: Places): Promise<Resolution> {
   try {
     return { kind: 'installed', artifact: await installedFor(entry, places) };
   } catch (error) {
@@ -133,7 +143,7 @@ async function resolveEntry(entry: ArtifactEntry, places: StorePlaces): Promise<
   }
 }
 
-async function installedFor(entry: ArtifactEntry, places: StorePlaces): Promise<InstalledArtifact> {
+async function installedFor(entry: ArtifactEntry, places: Places): Promise<InstalledArtifact> {
   const found = await findFor(entry, places);
   checkIdentity(found.manifest, entry, found.location);
   if (found.manifest.runtime !== entry.runtime) {
@@ -148,21 +158,18 @@ async function installedFor(entry: ArtifactEntry, places: StorePlaces): Promise<
     throw new Diagnostic('E-ART-006', `${found.location} was replaced while the session began`, {
       hint: 'run the command again',
     });
-  const ofFolder = found.skill?.text;
-  const skillText = entry.runtime === 'skill' ? (ofFolder ?? (await found.read(skillFile)).toString('utf8')) : null;
+  const isOwnSkill = entry.runtime === 'skill' && found.skill === undefined;
+  const skillText = isOwnSkill ? (await found.read(skillFile)).toString('utf8') : null;
   return { ...found, entry, skillText };
 }
 
-function hasSource(entry: ArtifactEntry): entry is ArtifactEntry & { readonly source: string } {
-  return entry.source !== undefined;
+function isFolderSkill(entry: ArtifactEntry): entry is ArtifactEntry & { readonly source: string } {
+  return entry.source !== undefined && entry.runtime === 'skill';
 }
 
-async function findFor(entry: ArtifactEntry, places: StorePlaces): Promise<FoundArtifact> {
+async function findFor(entry: ArtifactEntry, { skills, ...places }: Places): Promise<FoundArtifact> {
   const { name, version, source } = entry;
-  if (hasSource(entry) && entry.runtime === 'skill') {
-    const { openSkill } = await import('./kept-skills.ts');
-    return await openSkill(entry, places);
-  }
+  if (skills !== null && isFolderSkill(entry)) return await skills.open(entry);
   if (source !== undefined) {
     const { openSource } = await import('./open-source.ts');
     return await openSource({ name, version, source }, places);

@@ -21,29 +21,41 @@ export function isSkillFolder(directory: string): boolean {
   return existsSync(`${directory}/${standardSkillFile}`) && !existsSync(`${directory}/${manifestFile}`);
 }
 
-/** One file of a folder as it stood when it was looked at: two equal texts are the same file, unless somebody wrote it in the same moment. */
+/**
+ * A file or folder as it stood when it was looked at: two equal texts are the same one, unless somebody changed it in the same moment. The name of a folder
+ * ends with a slash; that of the whole is empty.
+ */
 export type FilePrint = readonly [name: string, state: string];
 
 /**
- * The files of a skill folder, sorted, with what links lead to. `E-ART-002` for a link to a folder and for what is no file, `E-ART-003` for more than 2,000
- * files or 16 levels. Opens none of them.
+ * The files of a skill folder, sorted, with what links lead to, and the folders that they lie in. `E-ART-002` for a link to a folder and for what is no file,
+ * `E-ART-003` for more than 2,000 files or 16 levels. Opens no file.
  */
-export function skillFiles(directory: string): readonly FilePrint[] {
+export function printsOf(directory: string): readonly FilePrint[] {
   const prints: FilePrint[] = [];
+  let files = 0;
+  const count = (): void => {
+    if (files <= mostFiles && prints.length - files <= mostFiles) return;
+    throw new Diagnostic('E-ART-003', `${directory} has more than ${mostFiles} files, or as many folders`);
+  };
   const look = (below: string, depth: number): void => {
     if (depth > deepest) throw new Diagnostic('E-ART-003', `${directory} has folders more than ${deepest} levels deep`);
-    const entries = readdirSync(below === '' ? directory : `${directory}/${below}`, { withFileTypes: true });
-    for (const entry of entries.sort(byName)) {
-      const { name } = entry;
+    // Before it is listed: what comes meanwhile changes it.
+    prints.push([below, folderState(`${directory}/${below}`, below === '')]);
+    count();
+    const entries = readdirSync(`${directory}/${below}`, { withFileTypes: true });
+    for (const { name } of entries.sort(byName)) {
       if (leftOut.has(name)) continue;
-      const path = below === '' ? name : `${below}/${name}`;
-      // Each start looks at every file of every skill: what the system says along with the names is not asked for again.
-      const whole = `${directory}/${path}`;
-      const found = entry.isDirectory() ? null : lstatSync(whole, { bigint: true, throwIfNoEntry: false });
+      const whole = `${directory}/${below}${name}`;
+      const found = lstatSync(whole, { bigint: true, throwIfNoEntry: false });
       if (found === undefined) continue;
-      if (found === null || found.isDirectory()) look(path, depth + 1);
-      else prints.push([path, printOf(whole, found)]);
-      if (prints.length > mostFiles) throw new Diagnostic('E-ART-003', `${directory} has more than ${mostFiles} files`);
+      if (found.isDirectory()) {
+        look(`${below}${name}/`, depth + 1);
+        continue;
+      }
+      prints.push([`${below}${name}`, fileState(whole, found)]);
+      files += 1;
+      count();
     }
   };
   try {
@@ -55,18 +67,42 @@ export function skillFiles(directory: string): readonly FilePrint[] {
   return prints;
 }
 
+/** Whether all in a folder stands as in these prints. Lists no folder: one that gets, loses or renames a file has other times. */
+export function hasPrints(directory: string, prints: readonly FilePrint[]): boolean {
+  try {
+    return prints.every(([name, state]) => {
+      const path = `${directory}/${name}`;
+      if (isFolder(name)) return folderState(path, name === '') === state;
+      return stateOf(statSync(path, { bigint: true })) === state;
+    });
+  } catch (error) {
+    if (errorCode(error) === undefined) throw error;
+    return false;
+  }
+}
+function isFolder(name: string): boolean {
+  return name === '' || name.endsWith('/');
+}
+
 function byName(one: { readonly name: string }, other: { readonly name: string }): number {
   return one.name < other.name ? -1 : 1;
 }
 
-function printOf(path: string, found: BigIntStats): string {
+function fileState(path: string, found: BigIntStats): string {
   const isLink = found.isSymbolicLink();
   const file = isLink ? statSync(path, { bigint: true, throwIfNoEntry: false }) : found;
-  if (file?.isFile() !== true) {
-    const what = isLink ? 'is a link to no file' : 'is no file';
-    throw new Diagnostic('E-ART-002', `${path} ${what}`, { hint: 'a skill folder holds files and folders' });
-  }
-  return [file.dev, file.ino, file.size, file.mtimeNs, file.ctimeNs].join(' ');
+  if (file?.isFile() === true) return stateOf(file);
+  const what = isLink ? 'is a link to no file' : 'is no file';
+  throw new Diagnostic('E-ART-002', `${path} ${what}`, { hint: 'a skill folder holds files and folders' });
+}
+
+/** A link may lead to the folder of a skill, and to none inside of it. */
+function folderState(path: string, isWhole: boolean): string {
+  return stateOf(isWhole ? statSync(path, { bigint: true }) : lstatSync(path.slice(0, -1), { bigint: true }));
+}
+
+function stateOf({ mode, dev, ino, size, mtimeNs, ctimeNs }: BigIntStats): string {
+  return [mode, dev, ino, size, mtimeNs, ctimeNs].join(' ');
 }
 
 /** What is known of a skill folder beside its files. */
@@ -106,6 +142,6 @@ export function foundSkill(directory: string, { ref, description, sha256, skill 
 export async function contentOf(directory: string): Promise<DirectoryContent> {
   const { DirectoryContent } = await import('./directory-content.ts');
   const content = new DirectoryContent(directory, mostBytes);
-  for (const [name] of skillFiles(directory)) await content.include(name);
+  for (const [name] of printsOf(directory)) if (!isFolder(name)) await content.include(name);
   return content;
 }

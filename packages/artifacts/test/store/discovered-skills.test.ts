@@ -132,7 +132,7 @@ describe('skills.discover', () => {
     const entries = (await found(at)).loaded.manifest.artifacts.slice(1);
     rmSync(join(first, 'forms'), { recursive: true });
     expect(await resolveEach(entries, at)).toMatchObject([
-      { kind: 'installed', artifact: { skill: { text: 'Fill.' }, skillText: 'Fill.' } },
+      { kind: 'installed', artifact: { skill: { files: [] }, skillText: null } },
     ]);
     expect((await resolveEach(entries, at)).map(({ kind }) => kind)).toEqual(['failed']);
   });

@@ -1,5 +1,17 @@
-import { mkdirSync, readdirSync, readFileSync, symlinkSync, truncateSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import {
+  cpSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  truncateSync,
+  utimesSync,
+  writeFileSync,
+} from 'node:fs';
+import { basename, join } from 'node:path';
 
 import { beforeEach, describe, expect, it } from 'vitest';
 
@@ -42,7 +54,7 @@ describe('a standard skill folder', () => {
   it('makes a skill under the name of its entry', async () => {
     const { manifest, skillText, skill, origin } = await resolved();
     expect(manifest).toMatchObject({ name: 'forms', version: '1.0.0', runtime: 'skill', description: 'Fills forms.' });
-    expect(skillText).toBe('Do it.');
+    expect(skillText).toBeNull();
     expect(origin).toBe('source');
     expect(skill?.files).toEqual(['assets/logo.sh', 'references/list.md', 'scripts/check', 'scripts/fill.py']);
     expect(skill?.scripts).toEqual({ 'scripts/check': 'bash', 'scripts/fill.py': 'python3' });
@@ -67,21 +79,96 @@ describe('a standard skill folder', () => {
     expect((await resolved()).sha256).toBe(sha256);
   });
 
-  it('stays unread while no file changes, and gives the same then', async () => {
+  it('stays unread while nothing in it changes, and gives the same then', async () => {
     const first = await resolved();
     const [name = ''] = kept();
     const path = join(places.userHome, '.svc/cache/skills', name);
-    writeFileSync(path, readFileSync(path, 'utf8').replaceAll('Do it.', 'Kept.'));
+    writeFileSync(path, readFileSync(path, 'utf8').replaceAll('Fills forms.', 'Kept.'));
     const second = await resolved();
-    expect(second.skillText).toBe('Kept.');
-    expect({ ...second, skillText: first.skillText, skill: null }).toEqual({
+    expect(second.manifest.description).toBe('Kept.');
+    expect({ ...second, manifest: first.manifest, skill: null }).toEqual({
       ...first,
       skill: null,
       read: expect.any(Function) as unknown,
       archive: expect.any(Function) as unknown,
     });
     places = { ...places, build: 'b' };
-    expect((await resolved()).skillText).toBe('Do it.');
+    expect((await resolved()).manifest.description).toBe('Fills forms.');
+  });
+
+  it.for<[what: string, change: () => void]>([
+    ['a file is written', () => writeFileSync(join(folder, 'references/list.md'), 'B list.\n')],
+    ['a file comes', () => writeFileSync(join(folder, 'references/new.md'), '')],
+    ['a file goes', () => rmSync(join(folder, 'references/list.md'))],
+    ['a file gets another name', () => renameSync(join(folder, 'assets/logo.sh'), join(folder, 'assets/other.sh'))],
+    [
+      'a folder is put in the place of another',
+      () => {
+        cpSync(join(folder, 'references'), join(places.manifestDir, 'other'), { recursive: true });
+        writeFileSync(join(places.manifestDir, 'other/list.md'), 'C list.\n');
+        rmSync(join(folder, 'references'), { recursive: true });
+        renameSync(join(places.manifestDir, 'other'), join(folder, 'references'));
+      },
+    ],
+    [
+      'a file with the times of the old one is put in its place',
+      () => {
+        const path = join(folder, 'references/list.md');
+        const { atime, mtime } = statSync(path);
+        writeFileSync(join(places.manifestDir, 'list.md'), 'D list.\n');
+        utimesSync(join(places.manifestDir, 'list.md'), atime, mtime);
+        renameSync(join(places.manifestDir, 'list.md'), path);
+      },
+    ],
+    [
+      'the whole folder is another',
+      () => {
+        cpSync(folder, join(places.manifestDir, 'other'), { recursive: true });
+        writeFileSync(join(places.manifestDir, 'other/scripts/fill.py'), 'print(2)\n');
+        rmSync(folder, { recursive: true });
+        symlinkSync('../other', folder);
+      },
+    ],
+    ['svc.yaml comes', () => writeFileSync(join(folder, 'svc.yaml'), 'no: artifact\n')],
+  ])('gets read again once %s', async ([, change]) => {
+    const { sha256 } = await resolved();
+    change();
+    const [again] = await resolveEach([entry], places);
+    expect(again?.kind === 'installed' && again.artifact.sha256 === sha256).toBe(false);
+  });
+
+  it('shares a file with the others of its manifest, which one that is gone leaves', async () => {
+    const others = Array.from({ length: 3 }, (_, index) => `other-${index}`);
+    for (const name of others)
+      await writeFiles(join(places.manifestDir, 'skills', name), { 'SKILL.md': `---\ndescription: ${name}.\n---\n` });
+    const entries = [entry, ...others.map((name) => ({ ...entry, name, source: `./skills/${name}` }))];
+    await resolveEach(entries, places);
+    expect(kept()).toHaveLength(1);
+    const file = (): string => readFileSync(join(places.userHome, '.svc/cache/skills', kept()[0] ?? ''), 'utf8');
+    const directories = (): string[] =>
+      (JSON.parse(file()) as { skills: { directory: string }[] }).skills
+        .map(({ directory }) => basename(directory))
+        .sort();
+    expect(directories()).toEqual(['forms', ...others]);
+    rmSync(join(places.manifestDir, 'skills/other-1'), { recursive: true });
+    writeFileSync(join(folder, 'scripts/fill.py'), 'print(2)\n');
+    await resolveEach([entry], places);
+    expect(directories()).toEqual(['forms', 'other-0', 'other-2']);
+    const before = file();
+    await resolveEach(entries.slice(0, 2), places);
+    expect(file()).toBe(before);
+  });
+
+  it('gets read again where what was kept is cut, another one, or no file', async () => {
+    const { sha256 } = await resolved();
+    const path = join(places.userHome, '.svc/cache/skills', kept()[0] ?? '');
+    for (const text of ['', '{', '[]', '{"build":"a"}', readFileSync(path, 'utf8').slice(0, -3)]) {
+      writeFileSync(path, text);
+      expect((await resolved()).sha256).toBe(sha256);
+    }
+    rmSync(path);
+    mkdirSync(path);
+    expect((await resolved()).sha256).toBe(sha256);
   });
 
   it('keeps nothing for a program that has no build', async () => {

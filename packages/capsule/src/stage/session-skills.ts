@@ -4,6 +4,8 @@ import { lstatSync, mkdirSync, readlinkSync, rmSync, symlinkSync, unlinkSync } f
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 
+import { splitSkill } from '@svc/artifacts/manifest/skill-head.ts';
+import { standardSkillFile } from '@svc/artifacts/store/installed-artifact.ts';
 import type { Preopen } from '@svc/components/component.ts';
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import { ioFault } from '@svc/kit/files/io-fault.ts';
@@ -47,6 +49,8 @@ export class SessionSkills {
   readonly scope: string;
   readonly #deps: SessionSkillsDeps;
   readonly #copies: string;
+  /** The texts of the very files that were copied: no start reads them, and nothing that runs can change them. */
+  readonly #texts = new Map<string, string>();
   #filling: Promise<void> | null = null;
   #limits: ReadonlyMap<string, string> = new Map();
 
@@ -78,7 +82,7 @@ export class SessionSkills {
         name,
         version,
         description,
-        text: skill.text,
+        text: () => this.#textOf(name),
         files: skill.files,
         place: this.#placeOf(name),
         limits: () => this.#limits.get(name) ?? null,
@@ -141,9 +145,17 @@ export class SessionSkills {
   async #copyAll(): Promise<void> {
     for (const { manifest, skill } of this.#deps.skills) {
       for (const { name, data } of await skill.readAll()) {
+        const text = name === standardSkillFile ? splitSkill(data.toString('utf8'))?.text : undefined;
+        if (text !== undefined) this.#texts.set(manifest.name, text);
         await replaceFile(join(this.#copies, manifest.name, name), [data], { mode: 0o444, isDurable: false });
       }
     }
+  }
+
+  #textOf(name: string): string {
+    const text = this.#texts.get(name);
+    if (text === undefined) throw new Error(`nothing was copied of the skill ${name}`);
+    return text;
   }
 
   #placeOf(name: string): string {

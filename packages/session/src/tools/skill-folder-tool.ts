@@ -14,8 +14,8 @@ interface SkillOffer {
 
 interface SkillFolderSettings extends SkillOffer {
   readonly version: string;
-  /** Behind the head of `SKILL.md`. */
-  readonly text: string;
+  /** What is behind the head of `SKILL.md`, asked for with each call. */
+  readonly text: () => string;
   /** Where programs have its folder, as its text is to be read. */
   readonly place: string;
   /** What answers while it is in use, in words; null where nothing is narrowed. */
@@ -63,7 +63,7 @@ function textOf({ name, version, text, files, place, limits }: SkillFolderSettin
   const only = allowed === null ? '' : ` While it is in use only these answer: ${allowed}`;
   const where = files.length === 0 ? '' : ` Paths in it are below ${place}`;
   const also = files.length === 0 ? [] : [`[also: ${firstNames(files, mostNamed)}; call ${name} with file]`];
-  return [`[skill ${name} ${version}.${where}${where !== '' && only !== '' ? '.' : ''}${only}]`, text, ...also].join(
+  return [`[skill ${name} ${version}.${where}${where !== '' && only !== '' ? '.' : ''}${only}]`, text(), ...also].join(
     '\n',
   );
 }

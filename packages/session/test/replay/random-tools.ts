@@ -138,7 +138,7 @@ function folderSkill(
     name,
     version: '1.0.0',
     description: name,
-    text: `Use it as ${name} says.`,
+    text: () => `Use it as ${name} says.`,
     place: `.skills/${name}/`,
   };
   const tool = createSkillFolderTool({

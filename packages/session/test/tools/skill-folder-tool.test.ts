@@ -15,7 +15,7 @@ function skill(files: readonly string[]): Tool {
     name: 'forms',
     version: '1.0.0',
     description: 'Fills forms.',
-    text: 'Do it.',
+    text: () => 'Do it.',
     files,
     place: '.skills/forms/',
     limits: () => null,
