@@ -24,6 +24,8 @@ export interface ArtifactChange {
   readonly source?: ArtifactSource;
   /** Which copies of this machine are as good as what the source has; all of them when absent. */
   readonly mayTake?: CopyRule;
+  /** Whether somebody named another place for the same version: what `svc.lock` says of the old one does not count. */
+  readonly movesPlace?: boolean;
   /** Makes the edit of the manifest; `runtime` is what the archive that was brought says of itself. */
   readonly edit: (runtime: ArtifactEntry['runtime'] | null) => ArtifactEdit;
 }
@@ -99,9 +101,16 @@ async function judgedFolders(
 }
 
 /** Where the artifact of a change is looked for. */
-export function placesOfChange({ source, mayTake }: ArtifactChange, places: StorePlaces): StorePlaces {
+export function placesOfChange(
+  { source, mayTake, movesPlace = false }: ArtifactChange,
+  places: StorePlaces,
+): StorePlaces {
   const sources = source === undefined ? places.sources : (): readonly ArtifactSource[] => [source];
-  return { ...places, sources, fetching: { ...places.fetching, ...(mayTake === undefined ? {} : { mayTake }) } };
+  return {
+    ...places,
+    sources,
+    fetching: { ...places.fetching, movesPlace, ...(mayTake === undefined ? {} : { mayTake }) },
+  };
 }
 
 /** Only of the artifacts that were changed: other entries of a lock may be another branch's. */

@@ -163,10 +163,18 @@ async function holdToState(
 /** Returns how a download goes into the store at `root`. The store of the user has nothing to do with the lock file of a project. */
 export function receiptOf(places: StorePlaces, root: string): Receipt {
   const { manifestDir, fetching = {} } = places;
-  const { into = 'project', observer, isFrozen = false, inspectsOnly = false, aside, checkArtifact } = fetching;
+  const {
+    into = 'project',
+    observer,
+    isFrozen = false,
+    movesPlace = false,
+    inspectsOnly = false,
+    aside,
+    checkArtifact,
+  } = fetching;
   const lock = into === 'project' && aside === undefined ? readLock(manifestDir) : null;
   const trust = trustPlacesOf(places, () => lock);
-  return { root, lock, isFrozen, observer, inspectsOnly, trust, checkArtifact };
+  return { root, lock, isFrozen, movesPlace, observer, inspectsOnly, trust, checkArtifact };
 }
 
 const placeNames = { bundled: 'bundled artifacts', project: 'project store', user: 'user store' } as const;

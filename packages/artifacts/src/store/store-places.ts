@@ -61,6 +61,8 @@ export interface Fetching {
   readonly isFrozen?: boolean;
   /** Asks the sources for signatures of what is stored already without one that suffices. */
   readonly renewsSignatures?: boolean;
+  /** Somebody named another place for a version that `svc.lock` records: only its bytes are held to it. */
+  readonly movesPlace?: boolean;
   /** Lets a signer take the place of the one that `svc.lock` records. */
   readonly acceptSigner?: boolean;
   /** Nothing is used of what is found, so that the trust policy is not asked: for commands that report what a rule would refuse. */

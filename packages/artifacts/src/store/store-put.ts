@@ -249,6 +249,8 @@ export interface Receipt {
   readonly lock: readonly LockedArtifact[] | null;
   /** Takes nothing that the lock does not record. */
   readonly isFrozen: boolean;
+  /** Whether what comes may be at another place than the lock records. */
+  readonly movesPlace: boolean;
   readonly observer: FetchObserver | undefined;
   /** Whether nothing is used of it: no policy is asked then. */
   readonly inspectsOnly: boolean;
@@ -340,13 +342,13 @@ async function admitDownload(
 export function holdToLock(
   found: LockedArtifact,
   { source }: Pick<Download, 'source'>,
-  { lock, isFrozen }: Pick<Receipt, 'lock' | 'isFrozen'>,
+  { lock, isFrozen, movesPlace }: Pick<Receipt, 'lock' | 'isFrozen' | 'movesPlace'>,
 ): void {
   const held = lock?.find(
     ({ name, version, platform }) => name === found.name && version === found.version && platform === found.platform,
   );
   if (held?.sha256 === found.sha256) {
-    holdToPlace(found, held);
+    if (!movesPlace) holdToPlace(found, held);
     return;
   }
   const variant = found.platform === null ? '' : ` for ${found.platform}`;

@@ -5,7 +5,7 @@ import { Command } from 'commander';
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import { quoted } from '@svc/kit/diagnostics/printable.ts';
 import { endpointFault } from '@svc/kit/net/endpoint.ts';
-import type { ArtifactEdit, ArtifactRow } from '@svc/artifacts/manifest/edit-artifacts.ts';
+import type { ArtifactEdit } from '@svc/artifacts/manifest/edit-artifacts.ts';
 import { parseArtifactPlace, remoteServerOf, type RepositoryFolder } from '@svc/artifacts/manifest/artifact-place.ts';
 import { isArtifactName, isExactVersion, isReservedVersion } from '@svc/artifacts/manifest/names.ts';
 import type { ArtifactEntry } from '@svc/artifacts/manifest/schema.ts';
@@ -23,21 +23,21 @@ import {
   noVersion,
   storedHere,
 } from '@svc/artifacts/store/choose-version.ts';
-import { readLock } from '@svc/artifacts/store/lockfile.ts';
-import { archivesOfRelease } from '@svc/artifacts/store/sources/github-source.ts';
-import { githubApiOf, sourceAt } from '@svc/artifacts/store/sources/registry-in-use.ts';
-import { copiesFromPlace, copiesOfCandidate } from '@svc/artifacts/store/taken-copies.ts';
+import { archivesOfRelease, type GithubApi } from '@svc/artifacts/store/sources/github-source.ts';
+import { githubApiOf } from '@svc/artifacts/store/sources/registry-in-use.ts';
+import { copiesOfCandidate } from '@svc/artifacts/store/taken-copies.ts';
 import { compatibleRange } from '@svc/artifacts/store/version-ranges.ts';
 import { judgeState, strictRules } from '@svc/artifacts/store/version-state-rules.ts';
 import type { CommandContext } from '@svc/terminal/screen/command-context.ts';
 import { interruptible } from '../command/stop-signals.ts';
-import { refuseOtherRuntime } from './listed-entry.ts';
 import { packedComponent } from './plain-component.ts';
+import { editTo, planPlace, presentEntry } from './place-change.ts';
 import { carryOut, openForChange } from './project-change.ts';
 import type { ChangeOptions, OpenedProject, PlannedChange } from './opened-project.ts';
 
 interface AddOptions extends ChangeOptions {
   readonly exact?: boolean;
+  readonly all?: boolean;
   readonly artifactManifest?: string;
   readonly authEnv?: string;
   readonly clientId?: string;
@@ -71,6 +71,7 @@ export function addCommand(context: CommandContext): Command {
     .option('--manifest <path>', 'the manifest of the project', './svc.yaml')
     .option('--registry <which>', 'the address of a registry, the name of a configured source, or local')
     .option('--exact', 'write no range: svc update leaves the version as it is')
+    .option('--all', 'take all skills of the repository that github:<owner>/<repo>@<tag> names')
     .option('--artifact-manifest <svc.yaml>', 'the svc.yaml to pack with a bare component from an OCI registry')
     .option('--auth-env <name>', 'the variable with the bearer token that an MCP server on the web wants')
     .option(
@@ -87,6 +88,9 @@ export function addCommand(context: CommandContext): Command {
         command.error('error: --artifact-manifest is for a component that oci://… names');
       }
       const wish = parseWish(what, options);
+      if (options.all === true && wish.kind !== 'release') {
+        command.error('error: --all is for the skills of a repository that github:<owner>/<repo>@<tag> names');
+      }
       if ((options.authEnv ?? options.clientId) !== undefined && wish.kind !== 'remote') {
         command.error('error: --auth-env and --client-id are for an MCP server that mcp+https://… names');
       }
@@ -116,9 +120,11 @@ async function planOf(
     case 'registry':
       return [await planOne(wish, options, opened)];
     case 'release':
-      return await planRelease(wish, opened);
+      return options.all === true
+        ? await (await import('./add-repository.ts')).planAllSkills(wish.release, opened)
+        : await planRelease(wish, opened);
     case 'skill':
-      return [await planSkill(wish, opened)];
+      return [await (await import('./add-repository.ts')).planSkill(wish.at, opened)];
     case 'oci':
       return [planPlace(wish.ref, wish.from, opened)];
     case 'component':
@@ -207,42 +213,6 @@ async function planOne(
   };
 }
 
-/** The entry that is there already. `E-REG-029` for one that is taken from a folder of this machine. */
-function presentEntry(name: string, { listed, options }: OpenedProject): ArtifactEntry | undefined {
-  const present = listed.find((entry) => entry.name === name);
-  if (present?.source === undefined) return present;
-  throw new Diagnostic('E-REG-029', `${options.manifest} takes ${name} from a path of this machine (source)`, {
-    hint: 'take source out of its entry of artifacts first',
-  });
-}
-
-interface Written {
-  readonly name: string;
-  readonly version: string;
-  readonly range: string | null;
-  readonly from: string | null;
-}
-
-/** `E-ART-005` for an artifact of another runtime under a name that is there. */
-function editTo(
-  { name, version, range, from }: Written,
-  runtime: ArtifactEntry['runtime'] | null,
-  present: ArtifactEntry | undefined,
-): ArtifactEdit {
-  if (present !== undefined) {
-    refuseOtherRuntime({ name, version }, runtime, present);
-    return { kind: 'change', name, version, range, from };
-  }
-  const row: ArtifactRow = {
-    name,
-    version,
-    ...(runtime === null || runtime === 'tool' ? {} : { runtime }),
-    ...(range === null ? {} : { range }),
-    ...(from === null ? {} : { from }),
-  };
-  return { kind: 'add', row };
-}
-
 interface Chosen {
   readonly candidate: Candidate;
   readonly isExact: boolean;
@@ -323,52 +293,31 @@ function judgeChosen(
   if (warning !== null && options.dryRun === true) request.onWarning(warning);
 }
 
+/** The archives of a release. A repository that has no such release may have skills, which are shown. */
+async function releaseOrSkills(
+  release: ReleaseRef,
+  api: GithubApi,
+  opened: OpenedProject,
+): ReturnType<typeof archivesOfRelease> {
+  try {
+    return await archivesOfRelease(api, release, opened.request.platform);
+  } catch (error) {
+    if (!(error instanceof Diagnostic) || error.code !== 'E-REG-001') throw error;
+    return await (await import('./add-repository.ts')).showSkills(release, error, opened);
+  }
+}
+
 /** Every archive of the release, by the names of its files: what is fetched again later is found by them. */
 async function planRelease(
   { release, from }: Extract<Wish, { kind: 'release' }>,
   opened: OpenedProject,
 ): Promise<readonly PlannedChange[]> {
-  const { choice, request } = opened;
+  const { choice } = opened;
   const api = githubApiOf(`${release.owner}/${release.repo}`, choice);
-  const { archives, faults } = await archivesOfRelease(api, release, request.platform);
+  const { archives, faults } = await releaseOrSkills(release, api, opened);
   const [fault] = faults;
   if (fault !== undefined) throw fault;
   return archives.map(({ asset, platform }) => planPlace(refOfFile(asset.name, platform), from, opened));
-}
-
-/** What comes from a place of its own; which runtime it has is known once it is fetched. */
-function planPlace(
-  { name, version }: ArtifactRef,
-  from: string,
-  opened: OpenedProject,
-  usual: ArtifactEntry['runtime'] = 'tool',
-): PlannedChange {
-  const present = presentEntry(name, opened);
-  const written = { name, version, range: null, from };
-  const edit = (runtime: ArtifactEntry['runtime'] | null): ArtifactEdit => editTo(written, runtime, present);
-  return {
-    name,
-    before: present?.version ?? null,
-    after: version,
-    range: null,
-    candidate: null,
-    wanted: { name, version, from },
-    source: sourceAt(from, opened.choice),
-    mayTake: copiesFromPlace(from, readLock(opened.request.manifestDir)),
-    expectedEdit: edit(present?.runtime ?? usual),
-    edit,
-  };
-}
-
-/** The folder says what the skill is called; it is fetched once. */
-async function planSkill(
-  { at, from }: Extract<Wish, { kind: 'skill' }>,
-  opened: OpenedProject,
-): Promise<PlannedChange> {
-  const { fetchFolder } = await import('@svc/artifacts/store/sources/github-folder.ts');
-  const { ref, archiveFor } = await fetchFolder(at, githubApiOf(at.repo, opened.choice));
-  const source = { name: from, fetch: archiveFor };
-  return { ...planPlace(ref, from, opened, 'skill'), source, mayTake: () => false };
 }
 
 /** What its `svc.yaml` says that it is, whatever repository and tag are called. */

@@ -2,7 +2,7 @@
 
 import { tmpdir } from 'node:os';
 import { posix } from 'node:path';
-import { type Entry, fromRandomAccessReaderPromise } from 'yauzl';
+import { type Entry, fromRandomAccessReaderPromise, type LocalFileHeader, type ZipFile } from 'yauzl';
 
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import { RegularFile } from '@svc/kit/files/regular-file.ts';
@@ -34,7 +34,7 @@ const mostEntries = 200_000;
 const regularFile = 0o100644;
 
 /** The skill in one folder of one commit. */
-interface FetchedFolder {
+export interface FetchedFolder {
   /** What an entry of a manifest calls it: the name of its `SKILL.md` or folder, and its version. */
   readonly ref: ArtifactRef;
   /** The same files with an `svc.yaml`, as an archive. `E-REG-005` for a version that stands for another commit. */
@@ -46,8 +46,39 @@ interface FetchedFolder {
  * `E-REG-001` where the repository has no such commit, and `E-ART-001` to `E-ART-004` for what is no such archive, or no skill.
  */
 export async function fetchFolder(at: RepositoryFolder, api: GithubApi): Promise<FetchedFolder> {
-  const from = spellFolder(at);
-  const answer = await api.fetchCommit(at.ref);
+  return await withCommit(spellFolder(at), at.ref, api, async (opened) => {
+    const found = new FolderFiles(at.folder, opened.file);
+    for await (const raw of opened.entries()) await found.offer(raw, opened);
+    return skillIn(at, opened.commit, await found.read(opened.commit));
+  });
+}
+
+/** What an entry calls the skill in a folder whose `SKILL.md` has this name. */
+export function nameOfSkill({ repo, folder }: RepositoryFolder, name: string | null): string {
+  return fittedName(name ?? '') ?? fittedName(posix.basename(folder === '.' ? repo : folder)) ?? 'skill';
+}
+
+/** The archive of a commit that was fetched. */
+export interface OpenedCommit {
+  /** 40 hex digits. */
+  readonly commit: string;
+  readonly file: RegularFile;
+  readonly headerOf: (raw: Entry) => Promise<LocalFileHeader>;
+  /** All entries of the archive, from the first, each time. */
+  readonly entries: () => AsyncIterable<Entry>;
+}
+
+/**
+ * Fetches a commit, and lets `use` look into its archive, which git has made: all files are in one folder, and the commit is its comment (git-archive(1)).
+ * Throws as `fetchFolder` does; `from` is for messages.
+ */
+export async function withCommit<Result>(
+  from: string,
+  ref: string,
+  api: GithubApi,
+  use: (opened: OpenedCommit) => Promise<Result>,
+): Promise<Result> {
+  const answer = await api.fetchCommit(ref);
   const chunks = boundedArchive(answer.body(), `the repository of ${from}`);
   const temporary = await writeTemporary(tmpdir(), chunks, { mode: 0o600, isDurable: false }).finally(() =>
     answer.discard(),
@@ -55,7 +86,28 @@ export async function fetchFolder(at: RepositoryFolder, api: GithubApi): Promise
   try {
     const file = await RegularFile.open(temporary.path, from);
     try {
-      return skillIn(at, await filesIn(file, at.folder));
+      const open = async (): Promise<ZipFile> =>
+        await fromRandomAccessReaderPromise(new ArchiveReader(file), file.size, {
+          autoClose: false,
+          decodeStrings: false,
+        });
+      const zip = await open();
+      const commit = Buffer.from(zip.comment as unknown as Uint8Array).toString('latin1');
+      if (!isCommit(commit)) throw new Diagnostic('E-ART-001', `the answer for ${from} names no commit`);
+      if (isCommit(ref) && ref !== commit) {
+        throw new Diagnostic('E-REG-002', `the answer for ${from} has the files of the commit ${commit}`);
+      }
+      if (zip.entryCount > mostEntries) {
+        throw new Diagnostic('E-ART-003', `the repository of ${from} holds more than ${mostEntries} files`);
+      }
+      const entries = async function* (): AsyncGenerator<Entry> {
+        yield* (await open()).eachEntry();
+      };
+      return await use({ commit, file, entries, headerOf: async (raw) => await zip.readLocalFileHeaderPromise(raw) });
+    } catch (error) {
+      // As in `readArchive`.
+      if (!(error instanceof Error) || error.constructor !== Error) throw error;
+      throw new Diagnostic('E-ART-001', `the answer for ${from} is not a readable zip archive: ${error.message}`);
     } finally {
       await file.close();
     }
@@ -64,24 +116,21 @@ export async function fetchFolder(at: RepositoryFolder, api: GithubApi): Promise
   }
 }
 
-function skillIn(at: RepositoryFolder, { commit, files }: CommitFiles): FetchedFolder {
+/** The skill that these files of a commit are. */
+export function skillIn(at: RepositoryFolder, commit: string, files: readonly PackedFile[]): FetchedFolder {
   const from = spellFolder(at);
-  if (isCommit(at.ref) && at.ref !== commit) {
-    throw new Diagnostic('E-REG-002', `the answer for ${from} has the files of the commit ${commit}`);
-  }
   if (files.some(({ name }) => name === manifestFile)) {
     throw new Diagnostic('E-ART-004', `${from} has ${manifestFile}: it is no standard skill folder`, {
       hint: 'svc build makes an archive of it, which a release or a registry can have',
     });
   }
   const { name, description, version } = skillOfFiles(from, files);
-  const last = at.folder === '.' ? at.repo : at.folder;
   const tagged = at.ref.replace(/^v(?=\d)/, '');
   const isVersion = /^\d+\.\d+\.\d+/.test(tagged) && isExactVersion(tagged);
   const ofCommit = `0.0.0-g${commit.slice(0, 12)}`;
   return {
     ref: {
-      name: fittedName(name ?? '') ?? fittedName(posix.basename(last)) ?? 'skill',
+      name: nameOfSkill(at, name),
       version: version ?? (isVersion ? tagged : ofCommit),
     },
     archiveFor: async (ref) => {
@@ -104,73 +153,81 @@ function skillIn(at: RepositoryFolder, { commit, files }: CommitFiles): FetchedF
   };
 }
 
-interface CommitFiles {
-  /** 40 hex digits. */
-  readonly commit: string;
-  readonly files: readonly PackedFile[];
-}
+/** Takes the files of one folder out of the archive of a commit. */
+export class FolderFiles {
+  readonly #folder: string;
+  readonly #file: RegularFile;
+  readonly #label: string;
+  readonly #entries = new Map<string, ArchiveEntry>();
+  readonly #links = new Set<string>();
+  readonly #names = new NameTable();
+  #bytes = 0;
 
-/** The files below a folder of an archive that git has made, which has all files in one folder and the commit as its comment (git-archive(1)). */
-async function filesIn(file: RegularFile, folder: string): Promise<CommitFiles> {
-  try {
-    const options = { autoClose: false, decodeStrings: false };
-    const zip = await fromRandomAccessReaderPromise(new ArchiveReader(file), file.size, options);
-    const commit = Buffer.from(zip.comment as unknown as Uint8Array).toString('latin1');
-    if (!isCommit(commit)) throw new Diagnostic('E-ART-001', `the answer for ${file.label} names no commit`);
-    if (zip.entryCount > mostEntries) {
-      throw new Diagnostic('E-ART-003', `the repository of ${file.label} holds more than ${mostEntries} files`);
+  /** `label` is for messages; that of the file when absent. */
+  constructor(folder: string, file: RegularFile, label: string = file.label) {
+    this.#folder = folder;
+    this.#file = file;
+    this.#label = label;
+  }
+
+  /** What its files have unpacked, so far. */
+  get bytes(): number {
+    return this.#bytes;
+  }
+
+  /** Takes an entry that lies in the folder, and passes over any other. `E-ART-002` for what no archive may have, `E-ART-003` for more than a skill may have. */
+  async offer(raw: Entry, { headerOf }: Pick<OpenedCommit, 'headerOf'>): Promise<void> {
+    const name = nameBelow(raw, this.#folder);
+    if (name === null || name.split('/').some((part) => leftOut.has(part))) return;
+    if (isSymbolicLink(raw)) {
+      this.#links.add(name);
+      raw.externalFileAttributes = regularFile * 0x10000;
     }
-    const [entries, links] = [new Map<string, ArchiveEntry>(), new Set<string>()];
-    const names = new NameTable();
-    let bytes = 0;
-    const count = (more: number): void => {
-      bytes += more;
-      const { mostFiles, mostBytes } = skillLimits;
-      if (bytes <= mostBytes && entries.size <= mostFiles) return;
-      throw new Diagnostic('E-ART-003', `${file.label} has more than ${mostFiles} files or ${inMebibytes(mostBytes)}`);
-    };
-    for await (const raw of zip.eachEntry()) {
-      const name = nameBelow(raw, folder);
-      if (name === null || name.split('/').some((part) => leftOut.has(part))) continue;
-      if (isSymbolicLink(raw)) {
-        links.add(name);
-        raw.externalFileAttributes = regularFile * 0x10000;
-      }
-      const entry = checkEntry(raw, await zip.readLocalFileHeaderPromise(raw), file.label, names);
-      if (entry.kind === 'directory') continue;
-      if (name.split('/').length > skillLimits.deepest) {
-        throw new Diagnostic('E-ART-003', `${file.label} has folders more than ${skillLimits.deepest} levels deep`);
-      }
-      entries.set(name, { ...entry, name });
-      count(Math.max(entry.size, entry.compressedSize));
+    const entry = checkEntry(raw, await headerOf(raw), this.#label, this.#names);
+    if (entry.kind === 'directory') return;
+    if (name.split('/').length > skillLimits.deepest) {
+      throw new Diagnostic('E-ART-003', `${this.#label} has folders more than ${skillLimits.deepest} levels deep`);
     }
-    if (entries.size === 0) {
-      throw new Diagnostic('E-REG-001', `${file.label} is no folder with files in the commit ${commit}`, {
+    this.#entries.set(name, { ...entry, name });
+    this.#count(Math.max(entry.size, entry.compressedSize));
+  }
+
+  /** The files, with what links lead to. `E-REG-001` without any. */
+  async read(commit: string): Promise<readonly PackedFile[]> {
+    if (this.#entries.size === 0) {
+      throw new Diagnostic('E-REG-001', `${this.#label} is no folder with files in the commit ${commit}`, {
         hint: 'write the path of the folder from the root of the repository, or . for the root itself',
       });
     }
-    const archive = new Archive(file, entries, archiveLimits);
+    const archive = new Archive(this.#file, this.#entries, archiveLimits);
     const read = new Map<string, Buffer>();
-    for (const name of entries.keys()) read.set(name, await archive.read(name));
-    const files = [...read].map(([name, data]) => {
-      if (!links.has(name)) return { name, data };
-      const target = linkTarget(name, read, links);
-      if (target === null) throw forbiddenEntry(file.label, name, 'is a link to no file of the folder');
-      count(target.length);
+    for (const name of this.#entries.keys()) read.set(name, await archive.read(name));
+    return [...read].map(([name, data]) => {
+      if (!this.#links.has(name)) return { name, data };
+      const target = linkTarget(name, read, this.#links);
+      if (target === null) throw forbiddenEntry(this.#label, name, 'is a link to no file of the folder');
+      this.#count(target.length);
       return { name, data: target };
     });
-    return { commit, files };
-  } catch (error) {
-    // As in `readArchive`.
-    if (!(error instanceof Error) || error.constructor !== Error) throw error;
-    throw new Diagnostic('E-ART-001', `the answer for ${file.label} is not a readable zip archive: ${error.message}`);
+  }
+
+  #count(more: number): void {
+    this.#bytes += more;
+    const { mostFiles, mostBytes } = skillLimits;
+    if (this.#bytes <= mostBytes && this.#entries.size <= mostFiles) return;
+    throw new Diagnostic('E-ART-003', `${this.#label} has more than ${mostFiles} files or ${inMebibytes(mostBytes)}`);
   }
 }
 
-/** The name of an entry below the folder; null for one that lies elsewhere. Names that no archive may have are left for `checkEntry`. */
-function nameBelow({ fileNameRaw }: Entry, folder: string): string | null {
+/** The path of an entry from the root of the repository. */
+export function pathOf({ fileNameRaw }: Pick<Entry, 'fileNameRaw'>): string {
   const name = fileNameRaw.toString('utf8');
-  const below = name.slice(name.indexOf('/') + 1);
+  return name.slice(name.indexOf('/') + 1);
+}
+
+/** The name of an entry below the folder; null for one that lies elsewhere. Names that no archive may have are left for `checkEntry`. */
+function nameBelow(raw: Entry, folder: string): string | null {
+  const below = pathOf(raw);
   if (folder === '.') return below === '' ? null : below;
   return below.startsWith(`${folder}/`) && below !== `${folder}/` ? below.slice(folder.length + 1) : null;
 }
