@@ -76,16 +76,19 @@ export async function journalRandomSession(): Promise<Recorded> {
   return await journaled((recorded) => recorded);
 }
 
-/** What a kill at each record leaves of the journal of a session of chance. */
-export async function killedRandomSession(): Promise<readonly Killed[]> {
+/** What a kill leaves of the journal of a session of chance: at each of its records, or at so many of them where it has more. */
+export async function killedRandomSession(most: number): Promise<readonly Killed[]> {
   return await journaled(({ traced, tracedBefore }, directory) => {
     const file = join(directory, journalFile);
     const lines = readFileSync(file, 'utf8').split(/(?<=\n)/);
-    return lines.map((_, index) => {
-      writeFileSync(file, lines.slice(0, index + 1).join(''));
+    const ends = lines.map((_, index) => index + 1).filter(() => Math.random() * lines.length < most);
+    const killed = ends.map((end) => {
+      writeFileSync(file, lines.slice(0, end).join(''));
       const kept = readBack(directory);
       return { kept, traced: traced.slice(0, tracedBefore[kept.length] ?? traced.length) };
     });
+    // The records of texts alone are nothing that a session meets.
+    return killed.filter(({ kept }, index) => kept.length !== killed[index - 1]?.kept.length);
   });
 }
 

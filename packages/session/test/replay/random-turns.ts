@@ -44,11 +44,13 @@ export async function randomTurn(
 
 function randomPlan(): object {
   const steps = Array.from({ length: 2 + Math.floor(Math.random() * 5) }, (_, index) => {
+    const before = index > 0 && chance(2) ? `s${Math.floor(Math.random() * index)}` : null;
     const { name: tool, input } = randomCall();
+    const given = before !== null && chance(3) ? { tool: 'work', input: { n: `{{steps.${before}.output}}` } } : null;
     return {
       id: `s${index}`,
-      ...(chance(5) ? { capsule: 'helper', version: '1.0.0', input: 'Help.' } : { tool, input }),
-      depends_on: index > 0 && chance(2) ? [`s${Math.floor(Math.random() * index)}`] : [],
+      ...(given ?? (chance(5) ? { capsule: 'helper', version: '1.0.0', input: 'Help.' } : { tool, input })),
+      depends_on: before === null ? [] : [before],
       retries: chance(3) ? 2 : 0,
       on_error: chance(2) ? 'continue' : 'skip',
     };
