@@ -21,7 +21,6 @@ import { compileTimeoutMs } from '../../packages/components/test/support/hosted-
 import { useCopies } from '../support/copied-workspaces.ts';
 import { snapshot } from '../support/folder-snapshot.ts';
 import { forgedJournal } from '../support/forged-journal.ts';
-import { fewMegabytes, megabyteTests } from '../support/megabyte-tests.ts';
 import { hookCapsule } from '../support/hook-capsule.ts';
 import { calls, runs, says, script } from '../support/scripted-turns.ts';
 import { startCapsule, svc, type SvcEnd } from '../support/svc-process.ts';
@@ -816,12 +815,4 @@ describe('svc test reaches nothing', () => {
     expect(readdirSync(scratch)).toEqual([]);
     expect(existsSync(join(workspace.folder, 'workdir'))).toBe(false);
   });
-
-  it('runs 40 tests of a megabyte each in the memory of a few', async () => {
-    const workspace = await megabyteTests(40);
-    workspaces.push(workspace);
-    const ended = await svc(workspace, ['test'], { env: fewMegabytes });
-    expect(ended.stdout.split('\n').at(-2)).toBe('40 tests: 40 passed');
-    expect(ended).toMatchObject({ code: 0, stderr: '' });
-  }, 120_000);
 });
