@@ -11,7 +11,7 @@ import { isArtifactName, isExactVersion, isReservedVersion } from '@svc/artifact
 import type { ArtifactEntry } from '@svc/artifacts/manifest/schema.ts';
 import { ociPrefix, type OciReference, parseOciReference } from '@svc/artifacts/manifest/oci-reference.ts';
 import { isVersionRange } from '@svc/artifacts/manifest/version-range.ts';
-import { type ArtifactRef, parseInstallTarget, type ReleaseRef, spell } from '@svc/artifacts/store/artifact-ref.ts';
+import { type ArtifactRef, type ReleaseRef, spell } from '@svc/artifacts/store/artifact-ref.ts';
 import {
   type Candidate,
   type Candidates,
@@ -144,8 +144,10 @@ function parseWish(what: string, { artifactManifest: manifest }: AddOptions): Wi
   if (what.startsWith('github:')) {
     const place = parseArtifactPlace(what);
     if (place?.kind === 'folder') return { kind: 'skill', at: place.at, from: what };
-    const target = parseInstallTarget(what);
-    if (target.kind === 'github') return { kind: 'release', release: target.release, from: what };
+    if (place?.kind === 'github') return { kind: 'release', release: place, from: what };
+    throw new Diagnostic('E-ART-008', `${quoted(what)} does not name an artifact`, {
+      hint: 'write github:<owner>/<repo>@<tag>, with a branch or a commit in place of the tag for skills, and maybe #<folder> behind it',
+    });
   }
   if (/^\.{0,2}\/|^\.{1,2}$/.test(what)) return { kind: 'folder', path: what };
   const at = what.indexOf('@');

@@ -162,6 +162,15 @@ describe('svc add of a GitHub repository', () => {
     expect(github.api.lines.filter((line) => line.includes('..') && !line.includes('/tags/'))).toEqual([]);
   });
 
+  it('says what it lacks without a tag', async () => {
+    const github = await FakeGithub.open({ repo });
+    for (const what of [`github:${repo}`, `github:${repo}#skills/pdf`, 'github:acme@v3', `${place}#../x`])
+      expect((await add(github, what)).faults).toEqual([
+        `E-ART-008 "${what}" does not name an artifact | write github:<owner>/<repo>@<tag>, with a branch or a commit in place of the tag for skills, and maybe #<folder> behind it`,
+      ]);
+    expect(github.api.lines).toEqual([]);
+  });
+
   it('bounds how many skills it takes', async () => {
     const files = Array.from({ length: 129 }, (_, index) => ({ name: `s/${index}/SKILL.md`, data: skill('One.') }));
     const github = await FakeGithub.open({ repo, commits: { v3: await zipOfCommit(first, files) } });
