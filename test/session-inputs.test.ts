@@ -136,7 +136,8 @@ const known: Readonly<Record<string, Readonly<Partial<Record<Reader, Way>>>>> = 
   'session/loop/agent-loop.ts': { clock: 'ids and times', duration: 'durations', timer: 'effect' },
   // Times of questions are found by the recorder; those of the log are written alone.
   'session/approvals/approvals.ts': { clock: 'recorder' },
-  'session/approvals/passed-questions.ts': { clock: 'around' },
+  'session/approvals/passed-calls.ts': { clock: 'recorder' },
+  'session/approvals/passed-questions.ts': { clock: 'around', race: 'around' },
   'session/approvals/waiting-approvals.ts': { clock: 'recorder' },
   'session/loop/compacted-context.ts': { duration: 'durations' },
   'session/recorder/recorder.ts': { duration: 'durations', timer: 'recorder' },

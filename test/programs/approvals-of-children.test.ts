@@ -206,6 +206,43 @@ describe('a call of a child that a person has to approve', () => {
     expect(steps.stdout).not.toContain('"port":"refused"');
   }, 120_000);
 
+  it('takes an answer while that session works on a task of its own', async () => {
+    const of = capsules([]);
+    const manifest = of.lead.manifest.replace('[touch]', '[touch, sleep]');
+    const delegates = calls('delegate-task', { capsule: 'deployer', version: '1.0.0', task: 'Go on.' }, 'Start');
+    const script = [delegates, calls('sleep', { command: '600' }, 'Start'), says('Heard.', 'delegation_id')].join('');
+    const formation = await start({
+      capsules: { ...of, lead: { manifest, script } },
+      env,
+      flags: ['--capture', 'content'],
+    });
+    const { workspace, line } = formation;
+    const anna = await withToken(formation, 'anna', 'read,send,answer');
+    await formation.send('Start');
+    const open = await waiting(formation);
+    expect(open).toMatchObject({ capsule: ['lead', 'deployer'], effect: { argv: ['touch', 'pushed'] } });
+    const running = (await ask(line.url, 'tasks/get')).result as { id: string; status: object };
+    expect(running.status).toMatchObject({ state: 'working' });
+    expect((await ask(line.url, 'tasks/get', { id: open.task_id })).result).toMatchObject({
+      status: { state: 'submitted' },
+    });
+    const allow = { id: open.id, digest: open.digest, decision: 'allow' };
+    expect((await ask(line.url, 'approvals/answer', allow)).status).toBe(403);
+    expect((await ask(line.url, 'approvals/answer', allow, anna)).result).toMatchObject({ by: 'token:anna' });
+    await expect.poll(() => existsSync(join(formation.childDirectory, 'pushed')), { timeout: 30_000 }).toBe(true);
+    expect((await ask(line.url, 'tasks/get')).result).toMatchObject({ id: running.id, status: { state: 'working' } });
+    await ask(line.url, 'tasks/cancel', { id: running.id });
+    await formation.tasksEnded(3);
+    formation.lead.child.kill('SIGTERM');
+    await formation.lead.ended;
+    const replayed = await svc(workspace, ['run', '--replay', line.session_id], { env });
+    expect([replayed.code, replayed.stderr]).toEqual([0, expect.any(String)]);
+    expect(records(formation).map((rows) => rows.map(({ k }) => k))).toEqual([
+      ['passed', 'settled'],
+      ['asked', 'settled', 'started'],
+    ]);
+  }, 120_000);
+
   it('goes up through a capsule between, which shows and answers nothing', async () => {
     const formation = await start({ capsules: capsules(['middle']), env });
     const { workspace } = formation;

@@ -134,10 +134,11 @@ export class LiveEvents {
   }
 
   #liveTask(task: Task): LiveTask {
-    const { id: taskId, reportedState: state, origin, inputWait } = task;
+    const { id: taskId, reportedState: state, origin, inputWait, offered } = task;
     const start = this.#starts.get(task) ?? startOf(this.#shown(task.text, maxText).text);
     this.#starts.set(task, start);
-    const question = inputWait === null ? null : this.#shownQuestion(inputWait.question);
+    const waiting = inputWait?.question ?? offered;
+    const question = waiting === null ? null : this.#shownQuestion(waiting);
     return { taskId, contextId: this.#contextOf(task), state, origin, text: start, question };
   }
 
@@ -171,8 +172,14 @@ export class LiveEvents {
         return [this.#callStart(activity)];
       case 'call-ended':
         return this.#callEnd(activity);
-      case 'question': {
-        return [{ event: 'question', ...this.#shownQuestion(activity.question) }];
+      case 'question':
+        return activity.task.offered === null ? [this.#question(activity.question)] : [];
+      case 'question-offered':
+        return [this.#question(activity.question)];
+      case 'offer-over': {
+        const { question, answer } = activity;
+        const { taskId, waitId } = question;
+        return [{ event: 'question_settled', taskId, waitId, end: answer === null ? 'canceled' : 'answered', answer }];
       }
       case 'question-settled': {
         const { question, end } = activity;
@@ -196,6 +203,10 @@ export class LiveEvents {
       case 'noted':
         return [];
     }
+  }
+
+  #question(question: Question): LiveEvent {
+    return { event: 'question', ...this.#shownQuestion(question) };
   }
 
   #received(task: Task): LiveEvent {

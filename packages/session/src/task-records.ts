@@ -140,6 +140,8 @@ export class TaskRecords {
       case 'call-started':
       case 'call-judged':
       case 'file-refused':
+      case 'question-offered':
+      case 'offer-over':
       case 'spend-refused':
       case 'task-canceled':
       case 'attempt-ended':

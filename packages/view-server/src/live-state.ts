@@ -90,7 +90,9 @@ export class LiveState {
       case 'question':
         return this.#set({ question: questionOf(event) });
       case 'question_settled':
-        if (this.#now.question?.wait === event.waitId) this.#set({ question: null });
+        // Two tasks may have a question of the same name.
+        if (this.#now.question?.task === event.taskId && this.#now.question.wait === event.waitId)
+          this.#set({ question: null });
         return;
       case 'task_settled':
         return this.#settled(event.taskId);

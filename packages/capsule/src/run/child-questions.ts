@@ -3,6 +3,7 @@
 import { raise } from '@svc/kit/diagnostics/diagnostic.ts';
 import { systemClock } from '@svc/kit/system-clock.ts';
 import { PassedQuestions, type PassedQuestionsDeps } from '@svc/session/approvals/passed-questions.ts';
+import { offersOf } from '@svc/session/approvals/shown-offers.ts';
 import type { ParentLine } from '@svc/session/delegation/parent-line.ts';
 import type { Session } from '@svc/session/session.ts';
 import type { OpenSessionRequest } from '../launch/open-session-request.ts';
@@ -39,6 +40,7 @@ export function questionsOf(
       });
       return kind === 'accepted' ? task : null;
     },
+    offer: offersOf(session),
     cancel: (task) => void board.cancel(task).catch(raise),
     clock: systemClock,
   });

@@ -4,12 +4,14 @@ import type { Approvals as ApprovalSettings } from '@svc/artifacts/manifest/appr
 import { BoundedMap } from '@svc/kit/bounded-map.ts';
 import type { HeldRequest } from '@svc/kit/keys/bound-host.ts';
 import { type ApprovalAnswer, approvalOptions, type AskedApproval, type OpenApproval } from '@svc/protocol/approval.ts';
-import { noPerson, passedOptions } from '@svc/protocol/passed-question.ts';
+import { noPerson } from '@svc/protocol/passed-question.ts';
 import type { QuestionName } from '@svc/protocol/question.ts';
-import type { PassedCall, QuestionEnd, Task } from '../task/task.ts';
+import type { QuestionEnd, Task } from '../task/task.ts';
 import type { CallVerdict, CheckedCall, FileOperation, RequestQuestions } from '../tools/tool.ts';
-import { type AskedEffect, askedChange, askedEffect, askedRequest, shownSummary } from './asked-effect.ts';
+import { type AskedEffect, askedChange, askedEffect, askedRequest } from './asked-effect.ts';
 import { CallRules, type CallRuling } from './call-rules.ts';
+import { PassedCalls } from './passed-calls.ts';
+import { idOf, promptOf, whatIs } from './question-words.ts';
 import { defaultRule, RequestRules } from './request-rules.ts';
 import {
   type AnswerResult,
@@ -97,8 +99,6 @@ interface Asking extends Pick<HeldCall, 'task' | 'ask'> {
 const maxRemembered = 10_000;
 /** The most requests that were allowed too late. */
 const maxMissed = 100;
-/** The longest that a manifest lets a question wait. */
-const maxPassedMs = 86_400_000;
 
 /** The approvals of one session. */
 export class Approvals {
@@ -106,6 +106,8 @@ export class Approvals {
   readonly #rules: CallRules | null;
   readonly #requests: RequestRules | null;
   readonly #held: WaitingApprovals;
+  /** The calls of children. */
+  readonly passed: PassedCalls;
   /** Calls that are allowed for the session, by their digests, and the questions that allowed them. */
   readonly #remembered = new BoundedMap<string, string>(maxRemembered);
   /** Requests that were allowed when nobody waited any more, by task and digest, and the questions that allowed them: each goes out once. */
@@ -115,31 +117,15 @@ export class Approvals {
   constructor(deps: ApprovalsDeps) {
     this.#deps = deps;
     this.#held = new WaitingApprovals(deps);
+    this.passed = new PassedCalls(deps, this.#held);
     this.#widenings = new Widenings(deps);
     this.#rules = deps.rules === null ? null : new CallRules(deps.rules);
     this.#requests = deps.rules === null ? null : new RequestRules(deps.rules);
   }
 
-  /** The one that waits, if any: a task asks one question at a time. */
+  /** The questions that wait, that of the running task first: a task asks one at a time. */
   list(): readonly OpenApproval[] {
     return this.#held.list();
-  }
-
-  /**
-   * Asks a person about the call of a child, and returns how that ended. What is written is that the call was passed on: only the child writes that it runs.
-   * `passed` is null in a replay, which knows all of it. Rejects as `judge` does.
-   */
-  async pass({ task, place, ask }: Asking, passed: PassedCall | null): Promise<QuestionEnd> {
-    const { clock, timeoutMs: ownTimeoutMs } = this.#deps;
-    const leftMs = passed === null ? ownTimeoutMs : passed.question.expiresAtMs - clock.now();
-    const timeoutMs = Math.min(Math.max(1, leftMs), maxPassedMs);
-    const make = (name: QuestionName): MadeQuestion => {
-      const asked = this.#passedQuestion(name, passed, place);
-      const prompt = promptOf(asked, { effect: asked.effect, summary: shownSummary(asked.effect) });
-      return { asked, prompt: `${asked.capsule.slice(1).join(' > ')}: ${prompt}`, shown: () => {} };
-    };
-    const { end } = await this.#held.wait({ task, ask, timeoutMs }, make);
-    return end;
   }
 
   /** Settles an approval; the first answer counts. Throws the Diagnostic of what cannot be written, and then nothing is settled. */
@@ -219,8 +205,8 @@ export class Approvals {
         return verdict;
       },
       open: (request) => {
-        const [open] = this.list();
-        return open !== undefined && open.digest === effectOf(request).digest ? open.id : null;
+        const { digest } = effectOf(request);
+        return this.list().find((open) => open.taskId === task.id && open.digest === digest)?.id ?? null;
       },
       left: (request) => {
         left = effectOf(request).digest;
@@ -287,21 +273,6 @@ export class Approvals {
     }
   }
 
-  #passedQuestion(name: QuestionName, passed: PassedCall | null, place: string): AskedApproval {
-    const { recorder, clock, log, capsule: own } = this.#deps;
-    const id = idOf(name);
-    const found = recorder.find(`${place}/passed`, () => {
-      if (passed === null) return null;
-      const { question, path, sessionId: session_id } = passed;
-      const { digest, rule, effect, expiresAtMs, id: of } = question;
-      const capsule = [own, ...path];
-      log.write({ k: 'passed', at: clock.now(), id, digest, capsule, session_id, of, expires_at: expiresAtMs });
-      const options = passedOptions.filter((option) => question.options.includes(option));
-      return { digest, rule, effect, expiresAtMs, capsule, options };
-    });
-    return { id, ...(found ?? { digest: '', rule: '', effect: {}, expiresAtMs: 0, capsule: [own], options: [] }) };
-  }
-
   #question(name: QuestionName, about: AskedAbout, place: string): AskedApproval {
     const { rule, effect } = about;
     const { recorder, clock, log, timeoutMs, capsule, kept } = this.#deps;
@@ -360,10 +331,6 @@ export class Approvals {
   }
 }
 
-function idOf({ taskId, waitId }: QuestionName): string {
-  return `apr_${taskId.replace(/^tsk_/, '')}_${waitId}`;
-}
-
 function isRepeatable({ isOpaque, effect }: AskedAbout): boolean {
   return effect.isWhole && !isOpaque;
 }
@@ -376,18 +343,4 @@ function denied(reason: string): Extract<CallVerdict, { kind: 'deny' }> {
   return { kind: 'deny', reason, by: 'approvals' };
 }
 
-function whatIs(effect: AskedApproval['effect']): Judged['what'] {
-  if (effect['kind'] === 'request') return 'request';
-  return effect['kind'] === 'path' ? 'change' : 'call';
-}
-
 const didNot = { call: 'did not run', change: 'did not happen', request: 'was not sent' };
-
-/** Plain text in one line. The summary holds no character that could pass for svc's own words behind it. */
-function promptOf({ id }: AskedApproval, { summary, effect }: Pick<AskedEffect, 'effect' | 'summary'>): string {
-  if (effect['kind'] === 'grant') {
-    const what = 'host' in effect ? 'this host' : 'write' in effect ? 'writing in this folder' : 'this command';
-    return `grant ${what}? ${summary} - a message does not`;
-  }
-  return `approve this ${whatIs(effect)}? ${summary} - svc approve ${id} answers; a message does not`;
-}

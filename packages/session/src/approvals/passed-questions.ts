@@ -24,6 +24,8 @@ export interface PassedQuestionsDeps {
   readonly whyUnattended: () => Promise<string | null>;
   /** Gives the session a task that asks a person; null where it takes none. */
   readonly submit: (child: AskingChild, passed: PassedCall) => Task | null;
+  /** Has a person answer while the task waits for its turn; resolves once somebody has. Returns null if its turn comes at once. */
+  readonly offer: (task: Task, passed: PassedCall) => Promise<unknown> | null;
   readonly cancel: (task: Task) => void;
   readonly log: ApprovalLog;
   readonly clock: Pick<Clock, 'now' | 'after'>;
@@ -122,14 +124,16 @@ export class PassedQuestions {
   }
 
   async #askPerson(child: AskingChild, passed: PassedCall, withdrawn: AbortSignal): Promise<ParentReply> {
-    const { whyUnattended, submit, cancel } = this.#deps;
+    const { whyUnattended, submit, offer, cancel } = this.#deps;
     const why = await whyUnattended();
     if (why !== null) return refused(why);
     if (withdrawn.aborted) return { kind: 'waits' };
     const task = submit(child, passed);
     if (task === null) return refused('the capsule that started it takes no further task');
-    withdrawn.addEventListener('abort', () => cancel(task), { once: true });
-    await task.whenEnded;
+    const answered = offer(task, passed);
+    const over = (): void => (passed.end === null ? cancel(task) : undefined);
+    withdrawn.addEventListener('abort', over, { once: true });
+    await Promise.race([task.whenEnded, ...(answered === null ? [] : [answered])]);
     return sealed(child, passed.question, answerOf(task, passed));
   }
 

@@ -6,7 +6,7 @@ import type { ApprovalAnswer, AskedApproval, OpenApproval, SettledApproval } fro
 import type { Question, QuestionName } from '@svc/protocol/question.ts';
 import type { ApprovalLog } from '@svc/record/sessions/approval-log.ts';
 import type { Recorder } from '../recorder/recorder.ts';
-import { type QuestionEnd, type Task, TaskCanceled } from '../task/task.ts';
+import { type ApprovalEnd, type QuestionEnd, type Task, TaskCanceled } from '../task/task.ts';
 
 export interface WaitingApprovalsDeps {
   readonly recorder: Recorder;
@@ -53,13 +53,22 @@ interface Waiting {
   readonly asked: AskedApproval;
 }
 
+/** A question whose task waits for its turn. */
+interface Offered extends Waiting {
+  /** As clients have it. */
+  readonly open: OpenApproval;
+  readonly decided: (end: ApprovalEnd, principal: string) => void;
+}
+
 const maxSettled = 1000;
 
-/** The questions of one session. At most one waits. */
+/** The questions of one session. That of its running task waits, and those of children do beside it. */
 export class WaitingApprovals {
   readonly #deps: WaitingApprovalsDeps;
   readonly #settled = new BoundedMap<string, SettledApproval>(maxSettled);
   #waiting: Waiting | null = null;
+  /** By their ids. */
+  readonly #offered = new Map<string, Offered>();
   /** The question whose answer came last. */
   #latest: Pick<AskedApproval, 'id' | 'digest'> | null = null;
 
@@ -76,12 +85,26 @@ export class WaitingApprovals {
     return this.#settled.get(id);
   }
 
-  /** The one that waits, if any: a task asks one question at a time. */
+  /** The questions that wait, that of the running task first: a task asks one at a time. */
   list(): readonly OpenApproval[] {
     const waiting = this.#waiting;
     const question = waiting?.task.inputWait?.question;
-    if (waiting === null || question === undefined) return [];
-    return [{ ...waiting.asked, taskId: waiting.task.id, prompt: question.prompt }];
+    const offered = [...this.#offered.values()].map(({ open }) => open);
+    if (waiting === null || question === undefined) return offered;
+    return [{ ...waiting.asked, taskId: waiting.task.id, prompt: question.prompt }, ...offered];
+  }
+
+  /** Takes an answer before the turn of the task has come; `decided` is called with it. */
+  offer(offered: Offered): void {
+    this.#deps.onAsked?.(offered.open);
+    this.#offered.set(offered.asked.id, offered);
+  }
+
+  /** The task of an offered question has ended. Does nothing for one that was answered, or whose turn has come. */
+  withdraw(id: string): void {
+    const offered = this.#offered.get(id);
+    if (!this.#offered.delete(id) || offered === undefined) return;
+    this.#close(offered.asked, { decision: 'canceled', by: 'task' });
   }
 
   /** Asks with the question that `make` gives, which is settled and written once this resolves. Rejects as `ask` does, and then it is settled too. */
@@ -94,7 +117,7 @@ export class WaitingApprovals {
       const made = make(name);
       asked = made.asked;
       this.#waiting = { task, question: name, asked };
-      this.#deps.onAsked?.(made);
+      if (!this.#offered.delete(asked.id)) this.#deps.onAsked?.(made);
       made.shown();
       return { ...name, prompt: made.prompt, approval: asked };
     };
@@ -116,7 +139,8 @@ export class WaitingApprovals {
     const { clock } = this.#deps;
     const settled = this.#settled.get(answer.id);
     if (settled !== undefined) return { kind: 'already', settled };
-    const waiting = this.#waiting;
+    const offered = this.#offered.get(answer.id);
+    const waiting = offered ?? this.#waiting;
     if (waiting === null || waiting.asked.id !== answer.id) return { kind: 'unknown' };
     if (waiting.asked.digest !== answer.digest) return { kind: 'other-digest' };
     if (answer.decision === 'allow' && !waiting.asked.options.includes(answer.option)) return { kind: 'not-offered' };
@@ -126,7 +150,10 @@ export class WaitingApprovals {
     const { id, decision } = answer;
     const now = { id, decision, by: principal, atMs };
     this.#settle(waiting.asked, now, answer.option);
-    this.replayed({ ...waiting.question, ...answer, principal });
+    const { option, note } = answer;
+    this.#offered.delete(id);
+    if (offered === undefined) this.replayed({ ...waiting.question, ...answer, principal });
+    else offered.decided({ kind: 'decided', decision, option, note }, principal);
     return { kind: 'settled', settled: now };
   }
 

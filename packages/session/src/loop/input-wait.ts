@@ -2,6 +2,7 @@
 
 import { type Clock, elapsedMs } from '@svc/kit/clock.ts';
 import type { Question, QuestionName } from '@svc/protocol/question.ts';
+import { wordsOfAnswer } from '../approvals/question-words.ts';
 import type { InputAnswer } from '../tools/tool.ts';
 import type { SessionActivity } from '../task/activity.ts';
 import type { Recorder } from '../recorder/recorder.ts';
@@ -115,11 +116,8 @@ function untilSettled(task: Task, question: Question, deps: InputWaitDeps): Prom
 function textOf(answer: Settlement): string | null {
   if (answer.kind === 'answered') return answer.text;
   if (answer.kind !== 'decided') return null;
-  const { decision, option } = answer;
-  return decision === 'allow' ? allowed[option] : decision;
+  return wordsOfAnswer(answer.decision, answer.option);
 }
-
-const allowed = { once: 'allow', session: 'allow for this session', manifest: 'allow for every session' } as const;
 
 const stepAfter = { answered: { kind: 'input-answered' }, 'timed-out': { kind: 'input-timed-out' } } as const;
 

@@ -2,6 +2,7 @@
 
 import { elapsedMs } from '@svc/kit/clock.ts';
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
+import type { TraceEvent } from '@svc/record/trace/events.ts';
 import { type QuestionEnd, TaskCanceled, type Task, step, type TaskEvent } from '../task/task.ts';
 import { Attempt } from './attempt.ts';
 import { waitForApproval } from './input-wait.ts';
@@ -44,8 +45,13 @@ async function asked(attempt: Attempt, deps: AskingDeps): Promise<TaskEvent> {
     if (approvals === null) throw new Error('a session that asks for its children has approvals');
     // D1 has no step from submitted to input-required, so announce `working` first.
     attempt.announce({ kind: 'turn-started', turn: 1 });
-    const end = await approvals.pass(
-      { task, place, ask: (question, timeoutMs) => waitForApproval(task, question, { ...deps, timeoutMs }) },
+    const end = await approvals.passed.pass(
+      {
+        task,
+        place,
+        ask: (question, timeoutMs) => waitForApproval(task, question, { ...deps, timeoutMs }),
+        told: (prompt) => activity.emit({ kind: 'noted', task, event: answeredBefore(task, prompt) }),
+      },
       task.passed,
     );
     attempt.throwIfCanceled();
@@ -57,6 +63,11 @@ async function asked(attempt: Attempt, deps: AskingDeps): Promise<TaskEvent> {
     activity.emit({ kind: 'task-canceled', task, announcement: null });
     return { kind: 'canceled' };
   }
+}
+
+function answeredBefore({ id, answeredBy }: Task, prompt: string): TraceEvent {
+  const by = answeredBy === null ? {} : { principal: answeredBy };
+  return { event_type: 'task_input_required', task_id: id, prompt, outcome: 'answered', ...by, duration_ms: 0 };
 }
 
 function wordsOf(end: QuestionEnd, { answeredBy }: Task): string {

@@ -102,6 +102,8 @@ function lineOf(activity: Activity): Line | null {
     case 'call-judged':
     case 'file-refused':
     case 'question':
+    case 'question-offered':
+    case 'offer-over':
     case 'whole-reply':
     case 'hook-artifact':
     case 'task-settled':

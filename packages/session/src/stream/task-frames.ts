@@ -68,6 +68,8 @@ class TaskFrames {
       case 'call-started':
       case 'call-judged':
       case 'file-refused':
+      case 'question-offered':
+      case 'offer-over':
       case 'spend-refused':
       case 'attempt-ended':
       case 'task-reopened':

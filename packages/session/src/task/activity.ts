@@ -89,6 +89,10 @@ export type Activity =
       readonly step: number | null;
     }
   | { readonly kind: 'question'; readonly task: Task; readonly question: Question }
+  /** A person can answer the question of a child whose task waits for its turn; said again once another question was settled. The trace has neither of these two. */
+  | { readonly kind: 'question-offered'; readonly task: Task; readonly question: Question; readonly isAgain: boolean }
+  /** It was answered before that turn, or with null is not needed any more. */
+  | { readonly kind: 'offer-over'; readonly task: Task; readonly question: Question; readonly answer: string | null }
   | {
       readonly kind: 'question-settled';
       readonly task: Task;

@@ -1,6 +1,6 @@
 /** One task, and the table of the states it goes through. */
 
-import type { ApprovalAnswer } from '@svc/protocol/approval.ts';
+import type { ApprovalAnswer, AskedApproval } from '@svc/protocol/approval.ts';
 import type { PassedQuestion } from '@svc/protocol/passed-question.ts';
 import type { Question } from '@svc/protocol/question.ts';
 import type { ContextId, SessionId, TaskId } from '@svc/protocol/ids.ts';
@@ -39,6 +39,10 @@ export interface PassedCall {
   readonly path: readonly string[];
   /** The session of the child. */
   readonly sessionId: SessionId;
+  /** What a person was offered before the turn of its task. */
+  asked?: AskedApproval;
+  /** Whether a person was shown that. */
+  isShown?: boolean;
   /** Is null until a person has answered, or the time for that is over. */
   end: QuestionEnd | null;
 }
@@ -120,6 +124,8 @@ export class Task {
   /** The answer of a task that failed only because it could not be kept where it belongs; null for any other. */
   unkeptReply: string | null = null;
   inputWait: InputWait | null = null;
+  /** The question of a child, while it is shown before the turn of its task. */
+  offered: Question | null = null;
   /** As whom they are known who answered its last question, and who canceled it; null where nobody has, or nobody from outside. */
   answeredBy: string | null = null;
   canceledBy: string | null = null;

@@ -15,6 +15,7 @@ import { type ApprovalLog, type ApprovalRecord, openApprovalLog } from '@svc/rec
 import { calls, says } from '../../../../test/support/fake-driver.ts';
 import { fakeTool, passed, SessionFixture } from '../../../../test/support/session-fixture.ts';
 import { Approvals, type ApprovalsDeps } from '../../src/approvals/approvals.ts';
+import { offersOf } from '../../src/approvals/shown-offers.ts';
 import { PassedQuestions } from '../../src/approvals/passed-questions.ts';
 import { ChildKey } from '../../src/delegation/child-key.ts';
 import { linesOf, settledOnce, unapproved } from './interleavings.ts';
@@ -161,6 +162,7 @@ async function played({ texts, steps, dies }: Plan, folder: string): Promise<Pas
       const { kind, task } = parent.session.board.deliver({ ...source, contextId, conversation, passed: call });
       return kind === 'accepted' ? task : null;
     },
+    offer: offersOf(parent.session),
     cancel: (task) => void parent.session.board.cancel(task).catch((error: unknown) => endOf(parent, error)),
     log: logs.parent,
     clock: parent.clock,

@@ -8,8 +8,10 @@ import { systemClock } from '@svc/kit/system-clock.ts';
 import type { ContextId, DelegationId, SessionId } from '@svc/protocol/ids.ts';
 import type { ParentReply, PassedQuestion } from '@svc/protocol/passed-question.ts';
 import type { ApprovalRecord } from '@svc/record/sessions/approval-log.ts';
-import { SessionFixture } from '../../../../test/support/session-fixture.ts';
+import { calls, says, type Turn } from '../../../../test/support/fake-driver.ts';
+import { fakeTool, passed, SessionFixture } from '../../../../test/support/session-fixture.ts';
 import { Approvals } from '../../src/approvals/approvals.ts';
+import { offersOf } from '../../src/approvals/shown-offers.ts';
 import { PassedQuestions, type PassedQuestionsDeps } from '../../src/approvals/passed-questions.ts';
 import { ChildKey, hashOf } from '../../src/delegation/child-key.ts';
 import type { AskingChild } from '../../src/delegation/delegations-deps.ts';
@@ -51,8 +53,20 @@ function childOf(name: string): Child {
   };
 }
 
+function pending(): { readonly over: Promise<void>; readonly end: () => void } {
+  let end = (): void => {};
+  const over = new Promise<void>((resolve) => (end = resolve));
+  return { over, end: () => end() };
+}
+
+/** A tool that asks the sender of its task. */
+const asking = fakeTool('ask', async (_args, { requestInput }) => {
+  const { kind } = await requestInput('Which colour?');
+  return passed(kind);
+});
+
 /** The session of a person, whose children ask it. */
-function asked(changes: Partial<PassedQuestionsDeps> = {}, failsAt?: ApprovalRecord['k']) {
+function asked(changes: Partial<PassedQuestionsDeps> = {}, failsAt?: ApprovalRecord['k'], turns: readonly Turn[] = []) {
   const records: ApprovalRecord[] = [];
   const log = {
     write: (record: ApprovalRecord) => {
@@ -63,7 +77,8 @@ function asked(changes: Partial<PassedQuestionsDeps> = {}, failsAt?: ApprovalRec
   };
   const made: Approvals[] = [];
   const fixture = new SessionFixture({
-    turns: [],
+    turns,
+    tools: [asking],
     acceptance: { afterTask: 'sleep' },
     approvals: (recorder, clock) => {
       const unattended = async (): Promise<null> => null;
@@ -85,6 +100,7 @@ function asked(changes: Partial<PassedQuestionsDeps> = {}, failsAt?: ApprovalRec
       const { kind, task } = board.deliver({ ...source, contextId, conversation, passed });
       return kind === 'accepted' ? task : null;
     },
+    offer: offersOf(fixture.session),
     cancel: (task) => void board.cancel(task),
     log,
     clock: fixture.clock,
@@ -146,6 +162,79 @@ describe('the question of a child', () => {
     approvals.answer({ id, digest, ...allow }, 'person');
     await heard;
     expect([board.find(taskId)?.state, board.current()]).toEqual(['completed', task]);
+  });
+
+  it('takes an answer while a task of the session runs, which hears nothing of it', async () => {
+    const work = pending();
+    const working: Turn = async () => {
+      await work.over;
+      return says('Done.');
+    };
+    const { fixture, approvals, records, questions, ask } = asked({}, undefined, [working]);
+    const { board, activity } = fixture.session;
+    const told: string[] = [];
+    activity.subscribe((each) => {
+      if (each.kind === 'question-offered') told.push(`offered ${each.question.approval?.capsule.at(-1)}`);
+      if (each.kind === 'offer-over') told.push(`over ${each.answer}`);
+      if (each.kind === 'question') told.push('question');
+    });
+    const { task } = board.submit({ text: 'Work.', origin: 'user', trust: 'trusted' });
+    await expect.poll(() => fixture.lines.some((line) => line.includes('working'))).toBe(true);
+    const [one, two] = [childOf('one'), childOf('two')];
+    const heard = ask(one, questionOf('apr_1'));
+    const taken = ask(two, questionOf('apr_2'));
+    await expect.poll(() => approvals.list().map(({ capsule }) => capsule.at(-1))).toEqual(['one', 'two']);
+    const [first, second] = approvals.list();
+    if (first === undefined || second === undefined) throw new Error('both wait');
+    expect(board.find(first.taskId)?.state).toBe('submitted');
+    expect(approvals.answer({ id: first.id, digest: 'sha256:0', ...allow }, 'person').kind).toBe('other-digest');
+    expect(approvals.answer({ id: first.id, digest, ...allow }, 'token:anna').kind).toBe('settled');
+    expect(approvals.answer({ id: first.id, digest, ...allow }, 'late').kind).toBe('already');
+    expect(await heard).toMatchObject({ kind: 'answered', ...allow, by: 'token:anna' });
+    // The other one is taken back by its child.
+    await questions.hear(two, { kind: 'withdraw', id: 'apr_2' });
+    expect(await taken).toMatchObject({ decision: 'deny' });
+    expect(approvals.list()).toEqual([]);
+    expect([task.state, told]).toEqual(['working', ['offered one', 'over allow', 'offered two', 'over null']]);
+    work.end();
+    await board.find(first.taskId)?.whenEnded;
+    expect(board.find(first.taskId)).toMatchObject({ state: 'completed', result: 'allow by token:anna' });
+    expect(records.map((record) => (record.k === 'settled' ? record.decision : record.k))).toEqual([
+      'passed',
+      'passed',
+      'allow',
+      'canceled',
+    ]);
+    const traced = fixture.traced.filter((event) => event.event_type === 'task_input_required');
+    expect(traced).toMatchObject([{ task_id: first.taskId, outcome: 'answered', principal: 'token:anna' }]);
+  });
+
+  it('gives way to a question of the task that runs, and is shown again after it and in its own turn', async () => {
+    const work = pending();
+    const working: Turn = async () => {
+      await work.over;
+      return calls(['ask', {}]);
+    };
+    const { fixture, approvals, ask } = asked({}, undefined, [working, says('Done.')]);
+    const { board, activity } = fixture.session;
+    const told: string[] = [];
+    activity.subscribe((each) => {
+      if (each.kind === 'question-offered') told.push(each.isAgain ? 'offered again' : 'offered');
+      if (each.kind === 'question' || each.kind === 'question-settled') told.push(`${each.kind} ${each.task.command}`);
+    });
+    board.submit({ text: 'Work.', origin: 'user', trust: 'trusted' });
+    await expect.poll(() => fixture.lines.some((line) => line.includes('working'))).toBe(true);
+    const heard = ask(childOf('c'), questionOf('apr_1'));
+    await expect.poll(() => told).toEqual(['offered']);
+    work.end();
+    await expect.poll(() => told.at(-1)).toBe('question null');
+    expect(board.answerInput({ text: 'red' })).not.toBe(null);
+    await expect.poll(() => told.at(-1)).toBe('question passed');
+    expect(told).toEqual(['offered', 'question null', 'question-settled null', 'offered again', 'question passed']);
+    const [open, ...more] = approvals.list();
+    expect(more).toEqual([]);
+    approvals.answer({ id: open?.id ?? '', digest, ...allow }, 'person');
+    expect(await heard).toMatchObject({ ...allow, by: 'person' });
   });
 
   it('waits with 15 others at most, and comes a hundred times at most from one child', async () => {

@@ -65,9 +65,8 @@ export class FrameEvents {
     return state === 'submitted' ? [said] : [said, { kind: 'task-started', taskId }];
   }
 
-  #waiting({ state, question }: LiveTask): readonly SessionEvent[] {
-    if (state === 'submitted' || question === null) return [];
-    return [this.#question(question)];
+  #waiting({ question }: LiveTask): readonly SessionEvent[] {
+    return question === null ? [] : [this.#question(question)];
   }
 
   #question({ taskId, waitId, prompt, approval }: Question): SessionEvent {

@@ -40,7 +40,14 @@ export function eventsOf(activity: Activity, isReasonTold: boolean): readonly Se
     case 'hook-artifact':
       return [{ kind: 'shown-by-hook', name: activity.artifact.hookName, content: activity.artifact.content }];
     case 'question':
+      return activity.task.offered === null ? [questionOf(activity)] : [];
+    case 'question-offered':
       return [questionOf(activity)];
+    case 'offer-over': {
+      const { task, question, answer } = activity;
+      const end = answer === null ? 'canceled' : 'answered';
+      return [{ kind: 'question-settled', taskId: task.id, waitId: question.waitId, end, answer }];
+    }
     case 'question-settled':
       return [
         {
@@ -95,6 +102,6 @@ function resultOf({ input, digits, call, step }: Extract<Activity, { kind: 'call
   };
 }
 
-function questionOf({ question }: Extract<Activity, { kind: 'question' }>): SessionEvent {
+function questionOf({ question }: Extract<Activity, { kind: 'question' | 'question-offered' }>): SessionEvent {
   return { kind: 'question', ...question };
 }

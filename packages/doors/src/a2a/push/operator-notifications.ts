@@ -72,7 +72,8 @@ export class OperatorNotifications {
   }
 
   hear(told: Activity): void {
-    if (told.kind === 'question') {
+    const isNew = told.kind === 'question-offered' ? !told.isAgain : told.task?.passed?.isShown !== true;
+    if ((told.kind === 'question-offered' || told.kind === 'question') && isNew) {
       const { prompt, approval } = told.question;
       const asked = { approval_id: approval?.id, expires_at: approval?.expiresAtMs };
       this.#tell({ type: 'question.asked', data: { task_id: told.task.id, text: prompt, ...asked } });

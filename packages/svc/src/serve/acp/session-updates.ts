@@ -85,6 +85,8 @@ export class SessionUpdates {
       case 'call-judged':
       case 'file-refused':
       case 'question':
+      case 'question-offered':
+      case 'offer-over':
       case 'question-settled':
       case 'spend-refused':
       case 'task-canceled':
