@@ -7,7 +7,7 @@ import { describe, expect, it, onTestFinished } from 'vitest';
 
 import { calls, says, script } from '../support/scripted-turns.ts';
 import { scriptCapsule } from '../support/script-capsule.ts';
-import { startCapsule, svc } from '../support/svc-process.ts';
+import { ask, startCapsule, svc } from '../support/svc-process.ts';
 import { hasProgram, whereClassIs } from './use-capsule.ts';
 
 const operator = 'the-token-of-the-operator';
@@ -74,12 +74,8 @@ lifecycle: { task_acceptance: queue, after_task: sleep, shell_grace_secs: 1 }
       capsule.child.kill('SIGKILL');
       await capsule.ended;
     });
-    const rpc = async (method: string, params: unknown): Promise<Record<string, unknown>> => {
-      const headers = { 'content-type': 'application/json', 'svc-events': '1', authorization: `Bearer ${token}` };
-      const body = JSON.stringify({ jsonrpc: '2.0', id: 1, method, params });
-      const response = await fetch(`http://${line.url}/`, { method: 'POST', headers, body });
-      return ((await response.json()) as { result: Record<string, unknown> }).result;
-    };
+    const rpc = async (method: string, params: unknown): Promise<Record<string, unknown>> =>
+      (await ask(line.url, method, params, token)).result as Record<string, unknown>;
     type Open = { readonly id: string; readonly digest: string };
     const open = async (): Promise<readonly Open[]> => (await rpc('approvals/list', {}))['approvals'] as Open[];
     await expect.poll(async () => (await open()).length, { timeout: 30_000 }).toBe(1);

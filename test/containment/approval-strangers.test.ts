@@ -9,7 +9,7 @@ import { fixtureComponent } from '../../packages/components/test/support/fixture
 import { calls as childCalls, says as childSays, useFormations } from '../support/formation.ts';
 import { calls, says, script } from '../support/scripted-turns.ts';
 import { scriptCapsule } from '../support/script-capsule.ts';
-import { startCapsule, svc, type SvcProcess } from '../support/svc-process.ts';
+import { ask, startCapsule, svc, type SvcProcess } from '../support/svc-process.ts';
 import type { Workspace } from '../support/workspace.ts';
 import { needsPrograms } from './use-capsule.ts';
 
@@ -28,12 +28,8 @@ interface Open {
 type Call = (method: string, params: object, token: string) => Promise<Readonly<Record<string, unknown>>>;
 
 function caller(url: string): Call {
-  return async (method, params, token) => {
-    const headers = { 'content-type': 'application/json', 'svc-events': '1', authorization: `Bearer ${token}` };
-    const body = JSON.stringify({ jsonrpc: '2.0', id: 1, method, params });
-    const response = await fetch(`http://${url}/`, { method: 'POST', headers, body });
-    return ((await response.json()) as { result: Readonly<Record<string, unknown>> }).result;
-  };
+  return async (method, params, token) =>
+    (await ask(url, method, params, token)).result as Readonly<Record<string, unknown>>;
 }
 
 /** What an attacker reaches: it says how the call that waits would be answered, and passes all else on to the door. */

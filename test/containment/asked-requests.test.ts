@@ -14,7 +14,7 @@ import { makeRepository, serveGit } from '../support/git-service.ts';
 import { scriptCapsule } from '../support/script-capsule.ts';
 import { calls, says, script } from '../support/scripted-turns.ts';
 import { StandInProxy } from '../support/stand-in-proxy.ts';
-import { startCapsule, svc } from '../support/svc-process.ts';
+import { ask, startCapsule, svc } from '../support/svc-process.ts';
 import type { Workspace } from '../support/workspace.ts';
 import { hasProgram, whereClassIs } from './use-capsule.ts';
 
@@ -169,12 +169,8 @@ describe('requests of a capsule in sealed that a person is asked about', () => {
       capsule.child.kill('SIGKILL');
       await capsule.ended;
     });
-    const rpc = async (method: string, params: unknown): Promise<Record<string, unknown>> => {
-      const headers = { 'content-type': 'application/json', 'svc-events': '1', authorization: `Bearer ${token}` };
-      const body = JSON.stringify({ jsonrpc: '2.0', id: 1, method, params });
-      const response = await fetch(`http://${line.url}/`, { method: 'POST', headers, body });
-      return ((await response.json()) as { result: Record<string, unknown> }).result;
-    };
+    const rpc = async (method: string, params: unknown): Promise<Record<string, unknown>> =>
+      (await ask(line.url, method, params, token)).result as Record<string, unknown>;
     const seen = new Set<string>();
     /** The next question, and what had arrived when it was put. */
     const next = async (): Promise<Open & { readonly before: readonly string[] }> => {

@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest';
 
 import { calls, type Formation, says, useFormations } from '../support/formation.ts';
 import { isGone } from '../support/is-gone.ts';
-import { svc } from '../support/svc-process.ts';
+import { ask, svc } from '../support/svc-process.ts';
 import { hasPseudoTerminals, TerminalProcess } from '../support/terminal-process.ts';
 
 const start = useFormations();
@@ -41,21 +41,6 @@ approvals: { rules: [{ ask: { command: [touch, "**"] } }] }
       script: [calls('touch', { command: 'pushed' }, 'Go on'), says('Done.', 'Go on')].join(''),
     },
   };
-}
-
-type Answer = { readonly status: number; readonly result?: unknown; readonly error?: { code: number; data?: unknown } };
-
-async function ask(url: string, method: string, params: unknown = {}, token?: string): Promise<Answer> {
-  const response = await fetch(`http://${url}/`, {
-    method: 'POST',
-    headers: {
-      'content-type': 'application/json',
-      'svc-events': '1',
-      ...(token === undefined ? {} : { authorization: `Bearer ${token}` }),
-    },
-    body: JSON.stringify({ jsonrpc: '2.0', id: 1, method, params }),
-  });
-  return { status: response.status, ...((await response.json()) as object) };
 }
 
 async function askA2a(

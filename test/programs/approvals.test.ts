@@ -4,7 +4,7 @@ import { afterEach, describe, expect, it } from 'vitest';
 
 import { useCapsules } from '../support/capsule-folders.ts';
 import { calls, says, script } from '../support/scripted-turns.ts';
-import { type RunLine, startCapsule, svc } from '../support/svc-process.ts';
+import { ask, type RpcAnswer, type RunLine, startCapsule, svc } from '../support/svc-process.ts';
 import { hasPseudoTerminals, TerminalProcess } from '../support/terminal-process.ts';
 import { ViewProcess } from '../support/view-process.ts';
 import type { Workspace } from '../support/workspace.ts';
@@ -31,21 +31,8 @@ function touches(...files: readonly string[]): string {
   return script(calls(made), says('Done.'));
 }
 
-type Answer = { readonly status: number; readonly result?: unknown; readonly error?: { code: number; data?: unknown } };
-
-function caller(url: string): (method: string, params?: unknown, token?: string) => Promise<Answer> {
-  return async (method, params = {}, token) => {
-    const response = await fetch(`http://${url}/`, {
-      method: 'POST',
-      headers: {
-        'content-type': 'application/json',
-        'svc-events': '1',
-        ...(token === undefined ? {} : { authorization: `Bearer ${token}` }),
-      },
-      body: JSON.stringify({ jsonrpc: '2.0', id: 1, method, params }),
-    });
-    return { status: response.status, ...((await response.json()) as object) };
-  };
+function caller(url: string): (method: string, params?: unknown, token?: string) => Promise<RpcAnswer> {
+  return async (method, params, token) => await ask(url, method, params, token);
 }
 
 interface Open {
@@ -215,7 +202,7 @@ describe('a command that has to be approved', () => {
       expect((await response.body?.getReader().read())?.done).toBe(false);
     };
     const call = caller(line.url);
-    const send = async (messageId: string): Promise<Answer> =>
+    const send = async (messageId: string): Promise<RpcAnswer> =>
       await call('message/send', { message: { messageId, role: 'user', parts: [{ text: 'Push.' }] } }, bob);
     await follow(bob);
     const { id } = (await send('m1')).result as { id: string };

@@ -5,7 +5,7 @@ import { afterEach, describe, expect, it } from 'vitest';
 
 import { useCapsules } from '../support/capsule-folders.ts';
 import { calls, says, script } from '../support/scripted-turns.ts';
-import { type RunLine, svc } from '../support/svc-process.ts';
+import { ask, type RunLine, svc } from '../support/svc-process.ts';
 import { hasPseudoTerminals, TerminalProcess } from '../support/terminal-process.ts';
 import { ViewProcess } from '../support/view-process.ts';
 import type { Workspace } from '../support/workspace.ts';
@@ -143,10 +143,8 @@ describe.skipIf(!hasPseudoTerminals())('a call that is allowed in every session 
         const token = (await svc(workspace, ['token', 'add', 'anna', '--scope', 'answer'])).stdout.trim();
         const { url } = recordOf(workspace);
         const params = { id, digest, decision: 'allow', option: 'manifest' };
-        const headers = { 'content-type': 'application/json', 'svc-events': '1', authorization: `Bearer ${token}` };
-        const body = JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'approvals/answer', params });
-        const answered = await fetch(`http://${url}/`, { method: 'POST', headers, body });
-        expect(await answered.json()).toMatchObject({ result: { id, decision: 'allow', by: 'token:anna' } });
+        const answered = await ask(url, 'approvals/answer', params, token);
+        expect(answered).toMatchObject({ result: { id, decision: 'allow', by: 'token:anna' } });
       },
       'token:anna',
     ],

@@ -76,6 +76,23 @@ export async function rpc(url: string, method: string, params?: unknown): Promis
   return (await response.json()) as Record<string, unknown>;
 }
 
+export interface RpcAnswer {
+  readonly status: number;
+  readonly result?: unknown;
+  readonly error?: { readonly code: number; readonly data?: unknown };
+}
+
+/** As `rpc`, by a client that knows the methods of svc, and with a door token if it has one; the status too. */
+export async function ask(url: string, method: string, params: unknown = {}, token?: string): Promise<RpcAnswer> {
+  const bearer = token === undefined ? {} : { authorization: `Bearer ${token}` };
+  const response = await fetch(`http://${url}/`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json', 'svc-events': '1', ...bearer },
+    body: JSON.stringify({ jsonrpc: '2.0', id: 1, method, params }),
+  });
+  return { status: response.status, ...((await response.json()) as object) };
+}
+
 /** A message with one text part. */
 export function message(text: string, contextId?: string): Record<string, unknown> {
   return {
