@@ -137,7 +137,7 @@ const known: Readonly<Record<string, Readonly<Partial<Record<Reader, Way>>>>> = 
   // Times of questions are found by the recorder; those of the log are written alone.
   'session/approvals/approvals.ts': { clock: 'recorder' },
   'session/approvals/passed-calls.ts': { clock: 'recorder' },
-  'session/approvals/passed-questions.ts': { clock: 'around', race: 'around' },
+  'session/approvals/passed-questions.ts': { clock: 'around' },
   'session/approvals/waiting-approvals.ts': { clock: 'recorder' },
   'session/loop/compacted-context.ts': { duration: 'durations' },
   'session/recorder/recorder.ts': { duration: 'durations', timer: 'recorder' },

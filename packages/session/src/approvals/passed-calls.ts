@@ -21,8 +21,8 @@ const maxPassedMs = 86_400_000;
 /** A question that can be answered before the turn of its task. */
 export interface OfferedCall {
   readonly question: Question;
-  /** Called once with the answer of a person. */
-  readonly whenAnswered: Promise<ApprovalEnd>;
+  /** Resolves to the answer of a person, or to null at the end of the task. Rejects with the Diagnostic of an end that cannot be written. */
+  readonly over: Promise<ApprovalEnd | null>;
 }
 
 interface PassedTask {
@@ -50,17 +50,21 @@ export class PassedCalls {
     const name = { taskId: task.id, waitId: 'q1' };
     const asked = (passed.asked = this.#write(name, passed));
     const prompt = promptOfPassed(asked);
-    const whenAnswered = new Promise<ApprovalEnd>((resolve) => {
+    const over = new Promise<ApprovalEnd | null>((resolve, reject) => {
       const decided = (end: ApprovalEnd, principal: string): void => {
         passed.end = end;
         task.answeredBy = principal;
         resolve(end);
       };
       this.#held.offer({ task, question: name, asked, open: { ...asked, taskId: task.id, prompt }, decided });
+      const ended = (): void => {
+        // Unless its turn has come, and it was asked as any other.
+        this.#held.withdraw(asked.id);
+        resolve(null);
+      };
+      task.whenEnded.then(ended).catch(reject);
     });
-    // Unless its turn has come, and it was asked as any other.
-    void task.whenEnded.then(() => this.#held.withdraw(asked.id));
-    return { question: { ...name, prompt, approval: asked }, whenAnswered };
+    return { question: { ...name, prompt, approval: asked }, over };
   }
 
   /** Asks in the turn of the task, unless somebody has answered before it. `passed` is null in a replay, which knows all of it. Rejects as `ask` does. */

@@ -24,7 +24,7 @@ export interface PassedQuestionsDeps {
   readonly whyUnattended: () => Promise<string | null>;
   /** Gives the session a task that asks a person; null where it takes none. */
   readonly submit: (child: AskingChild, passed: PassedCall) => Task | null;
-  /** Has a person answer while the task waits for its turn; resolves once somebody has. Returns null if its turn comes at once. */
+  /** Has a person answer while the task waits for its turn; resolves once somebody has, or the task has ended. Returns null if its turn comes at once. */
   readonly offer: (task: Task, passed: PassedCall) => Promise<unknown> | null;
   readonly cancel: (task: Task) => void;
   readonly log: ApprovalLog;
@@ -133,7 +133,7 @@ export class PassedQuestions {
     const answered = offer(task, passed);
     const over = (): void => (passed.end === null ? cancel(task) : undefined);
     withdrawn.addEventListener('abort', over, { once: true });
-    await Promise.race([task.whenEnded, ...(answered === null ? [] : [answered])]);
+    await (answered ?? task.whenEnded);
     return sealed(child, passed.question, answerOf(task, passed));
   }
 

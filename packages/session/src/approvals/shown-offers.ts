@@ -26,9 +26,11 @@ export function offersOf(session: ShownSession): PassedQuestionsDeps['offer'] {
   return (task, passed) => {
     // Its turn comes at once.
     if (approvals === null || board.live()[0] === task) return null;
-    const { question, whenAnswered } = approvals.passed.offer(task, passed);
+    const { question, over } = approvals.passed.offer(task, passed);
     offers.add({ task, passed, question });
-    return whenAnswered.then(({ decision, option }) => offers.answered(task, wordsOfAnswer(decision, option)));
+    return over.then((end) => {
+      if (end !== null) offers.answered(task, wordsOfAnswer(end.decision, end.option));
+    });
   };
 }
 

@@ -209,6 +209,24 @@ describe('the question of a child', () => {
     expect(traced).toMatchObject([{ task_id: first.taskId, outcome: 'answered', principal: 'token:anna' }]);
   });
 
+  it('ends the session where its end cannot be written before its turn', async () => {
+    const work = pending();
+    const working: Turn = async () => {
+      await work.over;
+      return says('Done.');
+    };
+    const { fixture, approvals, questions, lost, ask } = asked({}, 'settled', [working]);
+    fixture.session.board.submit({ text: 'Work.', origin: 'user', trust: 'trusted' });
+    await expect.poll(() => fixture.lines.some((line) => line.includes('working'))).toBe(true);
+    const child = childOf('c');
+    const heard = ask(child, questionOf('apr_1'));
+    await expect.poll(() => approvals.list().length).toBe(1);
+    await questions.hear(child, { kind: 'withdraw', id: 'apr_1' });
+    expect(await heard).toMatchObject({ kind: 'refused' });
+    expect(lost).toMatchObject([{ code: 'E-IO-002' }]);
+    work.end();
+  });
+
   it('gives way to a question of the task that runs, and is shown again after it and in its own turn', async () => {
     const work = pending();
     const working: Turn = async () => {
