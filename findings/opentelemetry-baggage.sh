@@ -1,7 +1,7 @@
 #!/bin/sh
 # Baggage (W3C) takes a plus sign in a value as it is, and percent-encodes a blank. opentelemetry-api 1.45.2 for Python reads and writes values as a form:
 # `a+b` from another service is `a b`, and its own `a b` arrives elsewhere as `a+b`. go.opentelemetry.io/otel v1.47.0 sends the sign as it is,
-# @opentelemetry/core 3.1.1 for JavaScript encodes it. The latter writes an empty value, which the format has, and drops it when it reads it.
+# @opentelemetry/core 2.12.1 for JavaScript encodes it. The latter writes an empty value, which the format has, and drops it when it reads it.
 # An id in base64 or a name that follows a call through three services is not the same in all of them.
 # Seen with Python 3.11, Go 1.26 and Node 20.
 set -eu
@@ -13,7 +13,7 @@ export GOPATH="$folder/go" GOCACHE="$folder/cache" GOFLAGS=-mod=mod npm_config_c
 python3 -m venv python
 python/bin/pip install --quiet --disable-pip-version-check opentelemetry-api==1.45.2
 npm init --yes >/dev/null
-npm install --silent --no-audit --no-fund @opentelemetry/api@1.10.0 @opentelemetry/core@3.1.1
+npm install --silent --no-audit --no-fund @opentelemetry/api@1.9.1 @opentelemetry/core@2.12.1
 cat >go.mod <<'MOD'
 module baggage
 
