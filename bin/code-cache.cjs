@@ -52,14 +52,24 @@ exports.keep = ({ cacheFile, kept, level, main, parts }) => {
 /** The lengths of the index and of the bundle's code, the index, and the code, as bin/svc.cjs reads it. */
 function encoded({ kept, level, main, parts }) {
   const all = new Map(parts.map(([file, hash, data]) => [file, [hash, data]]));
-  for (const [file, [hash]] of Object.entries(kept?.parts() ?? {})) {
-    if (!all.has(file)) all.set(file, [hash, kept.part(file, hash)]);
+  for (const [file, hash] of keptParts(kept)) {
+    const data = all.has(file) ? undefined : kept.part(file, hash);
+    if (data !== undefined) all.set(file, [hash, data]);
   }
   let from = main.length;
   const places = [...all].map(([file, [hash, { length }]]) => [file, [hash, (from += length) - length, length]]);
   const index = Buffer.from(JSON.stringify({ level, parts: Object.fromEntries(places) }));
   const lengths = Buffer.from(`${index.length} ${main.length}`.padEnd(20));
   return Buffer.concat([lengths, index, main, ...[...all.values()].map(([, data]) => data)]);
+}
+
+/** The other files that a cache has, and their hashes. Of one that is damaged nothing is kept. */
+function keptParts(kept) {
+  try {
+    return Object.entries(kept?.parts() ?? {}).map(([file, [hash]]) => [file, hash]);
+  } catch {
+    return [];
+  }
 }
 
 /** Whole on the disk before it has its name: V8 does not survive a damaged one. Removes those that have long not been written. */

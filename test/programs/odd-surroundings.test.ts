@@ -142,12 +142,23 @@ describe('svc, where it compiles what it runs,', () => {
     const name = readdirSync(join(folder, 'dist')).find((each) => each.endsWith('.cache'));
     const path = join(folder, 'dist', name ?? '');
     const whole = readFileSync(path);
-    for (const damaged of [`${'3 99999999999'.padEnd(20)}{}`, `${'3 3'.padEnd(20)}{]}abc`, whole.subarray(0, 5000)]) {
+    const start = whole.toString('latin1', 0, 20);
+    const indexOf = (cache: Buffer): string =>
+      cache.toString('latin1', 20, 20 + Number.parseInt(cache.toString('latin1', 0, 20)));
+    const inMiddle = Buffer.from(`${start}${indexOf(whole).replaceAll('":["', '":{"')}`, 'latin1');
+    const damages = [
+      `${'3 99999999999'.padEnd(20)}{}`,
+      `${'3 3'.padEnd(20)}{]}abc`,
+      whole.subarray(0, 5000),
+      Buffer.concat([inMiddle, whole.subarray(inMiddle.length)]),
+    ];
+    for (const damaged of damages) {
       writeFileSync(path, damaged);
       expect(await sh(`cd "$1" && exec "${process.execPath}" bin/svc.cjs run --task go`, folder)).toMatchObject({
         code: 0,
       });
       expect(statSync(path).size).toBeGreaterThan(500_000);
+      expect(JSON.parse(indexOf(readFileSync(path)))).toHaveProperty('parts');
     }
   });
 });
