@@ -72,5 +72,5 @@ export function folded(name: string): string {
     .toLowerCase()
     .toUpperCase()
     .normalize('NFKC')
-    .replace(/[. ]+$/, '');
+    .replace(/(?<![. ])[. ]+$/, '');
 }

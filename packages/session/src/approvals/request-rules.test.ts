@@ -3,6 +3,7 @@ import { describe, expect, it } from 'vitest';
 
 import type { Approvals } from '@svc/artifacts/manifest/approvals.ts';
 import { boundHost } from '@svc/kit/keys/bound-origin.ts';
+import { inProcessorTime } from '../../../../test/support/processor-time.ts';
 import { RequestRules } from './request-rules.ts';
 
 const origin = 'https://api.test';
@@ -67,6 +68,12 @@ describe('rules of requests', () => {
     expect(decided(rules, 'DELETE /repos/a', 'deny')).toBe('deny rules[2]');
     expect(decided(ask, 'GET /x', 'deny')).toBe('deny default');
     expect(decided([{ deny: { request: `GET ${origin}/x` } }], 'HEAD /x')).toBe('deny rules[0]');
+  });
+
+  it('decide about a path of many dots in a moment', () => {
+    const { value, ms } = inProcessorTime(() => decided(ask, `POST /repos/a${'.'.repeat(160_000)}a/pulls`));
+    expect(value).toBe('ask rules[0]');
+    expect(ms).toBeLessThan(1000);
   });
 
   it('let no spelling of a denied path through, out of 10,000', () => {

@@ -1,5 +1,6 @@
 import { afterEach, describe, expect, it } from 'vitest';
 
+import { inProcessorTime } from '../../../../test/support/processor-time.ts';
 import { ShownTerminal } from '../../../../test/support/shown-terminal.ts';
 import type { SessionEvent, ShownResult } from './session-event.ts';
 import { SessionView } from './session-view.ts';
@@ -54,6 +55,15 @@ const result = (fields: Partial<ShownResult>): SessionEvent => ({
 });
 
 describe('SessionView', () => {
+  it('shows a message of empty lines in a moment', () => {
+    const view = viewOn(new ShownTerminal());
+    const text = `${'\n'.repeat(64 * 1024 - 1)}x`;
+    const { ms } = inProcessorTime(() => {
+      for (const taskId of ['t1', 't2', 't3', 't4']) view.show({ kind: 'said', taskId, text, by: 'peer', waiting: 0 });
+    });
+    expect(ms).toBeLessThan(1500);
+  });
+
   it('shows a command with its end at the right edge, and the last lines of what it wrote', async () => {
     const lines = Array.from({ length: 9 }, (_, index) => `line ${index + 1}`).join('\n');
     const content = `command: npm test\nexit code: 2\nstdout:\n${lines}\nstderr: (empty)`;

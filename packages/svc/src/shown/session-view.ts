@@ -266,7 +266,7 @@ export class SessionView {
 
   #said({ taskId, text, by, waiting }: Extract<SessionEvent, { readonly kind: 'said' }>): void {
     const lines = inert(text.slice(0, 64 * 1024))
-      .replace(/\n+$/, '')
+      .replace(/(?<!\n)\n+$/, '')
       .split('\n');
     const shown = lines.slice(0, maxSaidLines);
     const more = lines.length - shown.length;

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 
+import { inProcessorTime } from '../../../../../test/support/processor-time.ts';
 import { contentOf } from './call-content.ts';
 
 function shown(content: readonly unknown[], structuredContent?: unknown): string {
@@ -18,6 +19,13 @@ describe('the text of a result', () => {
         { type: 'text', text: 'two\nthree' },
       ]),
     ).toBe('one\ntwo\nthree');
+  });
+
+  it('says in a moment how long an image is, whatever was written for it', () => {
+    const image = { type: 'image', data: `${'='.repeat(160_000)}A`, mimeType: 'image/png' };
+    const { value, ms } = inProcessorTime(() => shown([image]));
+    expect(value).toBe('[image, image/png, 120000 bytes: not shown]');
+    expect(ms).toBeLessThan(1000);
   });
 
   it('stays empty when the result has none', () => {

@@ -95,7 +95,7 @@ function contentOfBlock(shown: z.infer<typeof block>): string {
 
 /** How many bytes a base64 text stands for. */
 function sizeOf(base64: string): number {
-  return Math.floor((base64.replace(/=+$/, '').length * 3) / 4);
+  return Math.floor((base64.replace(/(?<!=)=+$/, '').length * 3) / 4);
 }
 
 function says(shown: string, value: unknown): boolean {
