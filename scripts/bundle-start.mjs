@@ -53,7 +53,8 @@ export async function bundleStart(request) {
   const asked = new Set(lateFiles.flatMap(modulesElsewhere));
   const shared = ofStart.filter((path) => asked.has(path));
   const whole = await bundleWhole(shared, entry);
-  const files = [whole, ...lateFiles].flatMap(({ outputFiles }) => outputFiles);
+  const made = [whole, ...lateFiles].flatMap(({ outputFiles }) => outputFiles);
+  const files = reachedDirectly(made, { parts: parts.sorted(), groups });
   return { files, plan: { parts: parts.sorted(), ofStart, groups, shared, places: [...places] } };
 }
 
@@ -85,7 +86,8 @@ export async function bundleAgain(request, { plan, changed }) {
     const entries = Object.fromEntries(plan.parts.map((path) => [lateName(path), path]));
     made.push(bundleLate(entries, [elsewhere(places)]));
   }
-  return (await Promise.all(made)).flatMap(({ outputFiles }) => outputFiles);
+  const files = (await Promise.all(made)).flatMap(({ outputFiles }) => outputFiles);
+  return reachedDirectly(files, plan);
 }
 
 /**
@@ -177,6 +179,26 @@ function inStart({ name }, path) {
 /** How late files reach a module that several of them have and the start has not. */
 function inGroup(index, path) {
   return `require("./shared-${index}.cjs")[${JSON.stringify(keyOf(path))}]`;
+}
+
+/**
+ * Has each import on demand of a module that is in a group read the file of the group, and drops the module's own file, which would only pass that on.
+ * @param {{ path: string, text: string }[]} files
+ * @param {Pick<BundlePlan, 'parts' | 'groups'>} plan
+ */
+function reachedDirectly(files, { parts, groups }) {
+  const places = new Map();
+  for (const [index, group] of groups.entries())
+    for (const path of group) if (parts.includes(path)) places.set(`${lateName(path)}.cjs`, [index, keyOf(path)]);
+  return files
+    .filter(({ path }) => !places.has(parse(path).base))
+    .map(({ path, text }) => ({
+      path,
+      text: text.replaceAll(/"(\.\/(?:late\/)?)([^"/]+\.cjs)"\)/g, (whole, folder, name) => {
+        const [index, key] = places.get(name) ?? [];
+        return index === undefined ? whole : `"${folder}shared-${index}.cjs")[${JSON.stringify(key)}]`;
+      }),
+    }));
 }
 
 /** @param {ReadonlyMap<string, string>} places What reaches a module, for each that is in another file. */
