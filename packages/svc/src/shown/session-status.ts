@@ -107,10 +107,11 @@ export class SessionStatus {
         this.#question = { ...event, sinceMs: this.#nowMs() };
         return;
       case 'question-settled':
-        this.#question = null;
+        if (this.#question?.waitId === event.waitId) this.#forgetQuestionOf(event.taskId);
         return;
       case 'task-ended':
         this.#waiting.delete(event.taskId);
+        this.#forgetQuestionOf(event.taskId);
         if (this.#task?.taskId === event.taskId) this.#end();
         return;
       default:
@@ -178,10 +179,14 @@ export class SessionStatus {
   #end(): void {
     this.#ended = this.#task;
     this.#task = null;
-    this.#question = null;
     this.#running.clear();
     this.#againMs = 0;
     this.#isModelAsked = false;
+  }
+
+  /** The question of a child is asked while another task runs, and may outlast that. */
+  #forgetQuestionOf(taskId: string): void {
+    if (this.#question?.taskId === taskId) this.#question = null;
   }
 }
 
