@@ -9,7 +9,7 @@
 /* A reader of one operation's operands answers NULL, or why they will not do. */
 typedef const char *reader(struct plan *plan, const char *const *operands);
 
-enum { max_operands = 3, max_hostname = 64, max_resource = 15, max_port = 65535 };
+enum { max_operands = 3, max_hostname = 64, max_resource = 15, max_port = 65535, max_descriptor = 1 << 20 };
 
 static const uint64_t mount_attributes_known = mount_attribute_read_only | mount_attribute_nosuid | mount_attribute_nodev |
                                                mount_attribute_noexec | mount_attribute_nosymfollow;
@@ -231,6 +231,19 @@ static const char *read_limit(struct plan *plan, const char *const *operands) {
   return NULL;
 }
 
+static const char *read_execs(struct plan *plan, const char *const *operands) {
+  uint64_t descriptor = 0;
+  const char *fault = read_number(operands[0], max_descriptor, &descriptor);
+  plan->execs = (int)descriptor;
+  return fault == NULL && descriptor < 3 ? out_of_range : fault;
+}
+
+static const char *read_program(struct plan *plan, const char *const *operands) {
+  if (plan->program_count == plan_max_programs) return too_many;
+  plan->programs[plan->program_count++] = operands[0];
+  return operands[0][0] == '\0' ? "a program without a name" : NULL;
+}
+
 static const char *read_landlock(struct plan *plan, const char *const *operands) {
   plan->landlock = true;
   const char *fault = read_number(operands[0], UINT64_MAX, &plan->filesystem_rights);
@@ -291,6 +304,8 @@ static const struct operation {
     {"symlink", 2, false, read_symlink},
     {"cwd", 1, true, read_cwd},
     {"limit", 3, false, read_limit},
+    {"execs", 1, true, read_execs},
+    {"program", 1, false, read_program},
     {"landlock", 3, true, read_landlock},
     {"allow", 2, false, read_allow},
     {"port", 2, false, read_port},
@@ -346,6 +361,7 @@ static const char *fault_of_whole(const struct plan *plan) {
   if (network) return "loopback or listen without the namespace net";
   if (plan->loopback && plan->listen_port != 0) return "both loopback and listen";
   if (plan->step_count > 0 && (plan->namespaces & CLONE_NEWNS) == 0) return "a root without the namespace mount";
+  if (plan->execs == 0 && plan->program_count > 0) return "program without execs";
   if (!plan->landlock && plan->path_rule_count + plan->port_rule_count > 0) return "a rule without landlock";
   return NULL;
 }

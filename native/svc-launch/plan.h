@@ -11,6 +11,7 @@ enum {
   plan_max_steps = 1024,
   plan_max_rules = 1024,
   plan_max_limits = 16,
+  plan_max_programs = 1024,
   plan_max_cgroups = 4,
   plan_max_path = 4095
 };
@@ -73,6 +74,9 @@ struct plan {
   struct root_step steps[plan_max_steps];
   size_t limit_count;
   struct limit limits[plan_max_limits];
+  int execs; /* the socket over which programs are asked about; 0 is none */
+  size_t program_count;
+  const char *programs[plan_max_programs]; /* the names of those; without any, all are */
   bool landlock;
   uint64_t filesystem_rights;
   uint64_t network_rights;

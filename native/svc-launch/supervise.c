@@ -12,6 +12,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "execs.h"
 #include "kernel.h"
 #include "privileges.h"
 #include "report.h"
@@ -78,7 +79,7 @@ static noreturn void watch_from_outside(pid_t first, const struct outcome *outco
   }
 }
 
-static noreturn void reap(pid_t program, struct outcome *outcome) {
+static int reap(pid_t program) {
   for (;;) {
     const int number = await_signal();
     if (number > 0 && number != SIGCHLD) kill(-program, number);
@@ -86,12 +87,15 @@ static noreturn void reap(pid_t program, struct outcome *outcome) {
     int wait_status = 0;
     for (pid_t ended = 1; ended > 0;) {
       ended = waitpid(-1, &wait_status, WNOHANG);
-      if (ended != program) continue;
-      outcome->wait_status = wait_status;
-      outcome->recorded = 1;
-      _exit(WIFEXITED(wait_status) ? WEXITSTATUS(wait_status) : signal_exit_base + WTERMSIG(wait_status));
+      if (ended == program) return wait_status;
     }
   }
+}
+
+static noreturn void record(int wait_status, struct outcome *outcome) {
+  outcome->wait_status = wait_status;
+  outcome->recorded = 1;
+  _exit(WIFEXITED(wait_status) ? WEXITSTATUS(wait_status) : signal_exit_base + WTERMSIG(wait_status));
 }
 
 static struct outcome *share_outcome(void) {
@@ -148,19 +152,57 @@ struct inside start_namespace(uint32_t around) {
   return (struct inside){.outcome = outcome, .gate = gate[0]};
 }
 
-void start_program_process(struct inside inside, uint32_t around) {
+/* Closes all but the socket over which programs are asked about; 0 is none. */
+static void keep_socket(int socket) {
+  const int closed = socket == 0 ? kernel_close_range(0, ~0u, 0)
+                                 : kernel_close_range(0, (unsigned)socket - 1, 0) | kernel_close_range((unsigned)socket + 1, ~0u, 0);
+  if (closed != 0) _exit(exit_launch_failed);
+}
+
+/* Only who shows itself can be traced, so both do until that is done, and the program waits for it. Returns 0 in the program. */
+static pid_t fork_traced(void) {
+  int traced[2];
+  if (pipe2(traced, O_CLOEXEC) != 0) fail("fork", "a pipe");
+  become_transparent();
+  const pid_t program = fork_or_fail();
+  char go = 1;
+  if (program == 0) {
+    close(traced[1]);
+    if (read(traced[0], &go, sizeof go) != sizeof go) _exit(exit_launch_failed);
+    close(traced[0]);
+  } else {
+    trace_execs(program);
+    if (write(traced[1], &go, sizeof go) != sizeof go) _exit(exit_launch_failed);
+  }
+  become_opaque();
+  return program;
+}
+
+void start_program_process(struct inside inside, const struct plan *plan) {
   struct outcome *outcome = inside.outcome;
   await_gate(inside.gate);
-  const pid_t program = fork_or_fail();
+  const pid_t program = plan->execs == 0 ? fork_or_fail() : fork_traced();
   if (program > 0) {
     /* Here too, so that the group is there when the first signal is to be passed on. The program may have been quicker. */
     (void)setpgid(program, program);
-    count_as(around);
+    count_as(plan->around);
     drop_capabilities();
     refuse_new_privileges();
-    if (kernel_close_range(0, ~0u, 0) != 0) _exit(exit_launch_failed);
-    reap(program, outcome);
+    keep_socket(plan->execs);
+    record(plan->execs == 0 ? reap(program) : supervise_execs(program, plan, true), outcome);
   }
   if (setpgid(0, 0) != 0) fail("fork", "a process group");
   munmap(outcome, sizeof *outcome);
+}
+
+void start_traced_program(const struct plan *plan) {
+  set_mask(~0ull);
+  const pid_t program = fork_traced();
+  if (program == 0) return;
+  if (chdir("/") != 0) fail("fork", "leaving the working directory");
+  drop_capabilities();
+  refuse_new_privileges();
+  keep_socket(plan->execs);
+  /* The program is in the group of this process, so signals to the group reach it by themselves. */
+  end_with(supervise_execs(program, plan, false));
 }

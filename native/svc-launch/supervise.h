@@ -1,9 +1,11 @@
-/* The processes around a program in a pid namespace of its own: one outside, and process 1 inside. */
+/* The processes around a program: in a pid namespace of its own one outside and process 1 inside, without one a process that traces it. */
 #ifndef SVC_LAUNCH_SUPERVISE_H
 #define SVC_LAUNCH_SUPERVISE_H
 
 #include <stdint.h>
 #include <sys/types.h>
+
+#include "plan.h"
 
 /* Where process 1 leaves the program's wait status: a page that both supervisors have and the program does not. */
 struct outcome {
@@ -31,6 +33,9 @@ struct inside {
 struct inside start_namespace(uint32_t around);
 
 /* Waits for the gate and returns in the process that is to become the program. The caller stays as process 1, reaps, and ends with it. */
-void start_program_process(struct inside inside, uint32_t around);
+void start_program_process(struct inside inside, const struct plan *plan);
+
+/* Without a pid namespace: returns in the process that is to become the program, which is traced. The caller stays, and ends as the program does. */
+void start_traced_program(const struct plan *plan);
 
 #endif

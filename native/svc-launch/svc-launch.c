@@ -213,8 +213,10 @@ static noreturn void become_program(const struct call *call, const struct plan *
 
 /* `parent` is the one whose end ends the launch. */
 static noreturn void carry_out(struct call *call, const struct plan *plan, const struct filter *filter, pid_t parent) {
-  const int kept[] = {call->status, call->egress, call->ahead.users, call->ahead.network};
+  const int kept[] = {call->status, call->egress, plan->execs, call->ahead.users, call->ahead.network};
   if ((plan->listen_port != 0) != (call->egress != none)) fail_with(EINVAL, "call", "listen and egress need each other");
+  if (plan->execs != 0 && (fcntl(plan->execs, F_GETFD) < 0 || plan->execs == call->status || plan->execs == call->egress))
+    fail_with(EBADF, "call", "execs needs a descriptor of its own");
   keep_only(kept, sizeof kept / sizeof *kept);
   reset_dispositions();
   die_with_parent(parent, call->status);
@@ -234,7 +236,8 @@ static noreturn void carry_out(struct call *call, const struct plan *plan, const
   struct inside inside = {.outcome = NULL};
   if ((plan->namespaces & CLONE_NEWPID) != 0) inside = start_namespace(plan->around);
   compose_root(plan);
-  if (inside.outcome != NULL) start_program_process(inside, plan->around);
+  if (inside.outcome != NULL) start_program_process(inside, plan);
+  else if (plan->execs != 0) start_traced_program(plan);
   become_program(call, plan, filter);
 }
 

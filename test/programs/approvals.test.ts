@@ -222,6 +222,13 @@ describe('a command that has to be approved', () => {
     const { code, stderr } = await svc(capsule({ manifest }), ['run', '--task', 'x']);
     expect([code, stderr]).toEqual([1, expect.stringContaining('error[E-APR-002]: ')]);
   });
+
+  it('keeps a capsule from starting where nothing can judge what it starts', async () => {
+    const denies = manifest.replace(/^ +- ask: .*\n/m, '').replace('approvals:', 'approvals:\n  opaque: deny');
+    const { code, stderr } = await svc(capsule({ manifest: denies }), ['run', '--task', 'x']);
+    expect([code, stderr]).toEqual([1, expect.stringContaining('error[E-APR-004]: ')]);
+    expect(stderr).toContain('programs that commands start cannot be judged here: nothing holds programs here');
+  });
 });
 
 describe.skipIf(!hasPseudoTerminals())('a person at the terminal (skipped without python3)', () => {

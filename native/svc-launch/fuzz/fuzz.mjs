@@ -17,6 +17,7 @@ const seeds = [
   'unshare user,mount,pid map 0 0 tmp 14 4096 /tmp bind 7 /usr /usr symlink usr/bin /bin proc 15 /proc cwd /',
   'id 1 1 unshare user,net,uts hostname h listen 80 cwd / limit 7 1 2 landlock 0xf 3 3 allow 4 /usr port 2 443',
   'cgroup /c unshare mount,ipc,cgroup,net loopback tmpfs 2 1 /a directory /b/c cwd /b/c',
+  'execs 7 program git program ./deploy cwd /',
 ];
 
 function run(command, args) {

@@ -53,6 +53,9 @@ static void check_plan(const struct plan *plan, const char *bytes, size_t length
   check(plan->count == NULL || plan->cgroup_count > 0, "room in a group");
   check(plan->users.path != NULL || (plan->mounts == NULL && plan->processes == 0 && plan->around == 0), "users");
   check(plan->users.path == NULL || !plan->id.given, "one who to be");
+  check(plan->execs == 0 || plan->execs > 2, "a descriptor that is the program's");
+  check(plan->program_count <= plan_max_programs && (plan->program_count == 0 || plan->execs != 0), "programs");
+  for (size_t at = 0; at < plan->program_count; at++) check_text(plan->programs[at], bytes, length, "a program");
   for (size_t at = 0; at < plan->step_count; at++)
     check(plan->mounts != NULL || (plan->steps[at].attributes & 0x100000) == 0, "a mapped mount");
 }
@@ -98,7 +101,7 @@ static const char joined[] =
     HEAD "cgroup\0/cg/pids/tasks\0" "cgroup\0/cg/memory/tasks\0" "room\0/cg/pids/pids.current\0" "128\0"
          "users\0/proc/7/fd/20\0" "0\0" "0\0" "mounts\0/proc/7/fd/21\0" "processes\0" "129\0" "around\0" "1\0"
          "unshare\0mount,pid,ipc,net,uts,cgroup\0" "loopback\0" "bind\0" "0x100007\0/usr\0/usr\0" "proc\0" "15\0/proc\0"
-         "cwd\0/work\0" "limit\0" "6\0" "128\0" "128\0" "end";
+         "cwd\0/work\0" "limit\0" "6\0" "128\0" "128\0" "execs\0" "7\0" "program\0git\0" "program\0./deploy\0" "end";
 
 static uint64_t state;
 

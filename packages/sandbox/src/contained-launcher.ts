@@ -2,13 +2,14 @@
 
 import type { Server } from 'node:net';
 import { delimiter, isAbsolute } from 'node:path';
-import { Readable } from 'node:stream';
+import { Duplex, Readable } from 'node:stream';
 import { getSystemErrorName } from 'node:util';
 
 import type { EgressDoor } from './egress/egress-door.ts';
 import { RefusedHosts } from './egress/refused-hosts.ts';
 import { findProgram, malformedRequest, type ProgramLookup, refusalOfError } from './find-program.ts';
-import { UnfitPlan } from './launch/launch-plan.ts';
+import { execsAt, UnfitPlan } from './launch/launch-plan.ts';
+import type { ProgramGate } from './launch/process-grants.ts';
 import {
   type LaunchTemplate,
   type LaunchTemplates,
@@ -35,6 +36,8 @@ interface ContainedLauncherOptions {
   readonly variables: Readonly<Record<string, string>>;
   /** Opens what serves the connections of a process and reports each decision; null where it has none of its own. */
   readonly egress: (() => Promise<ServesEgress>) | null;
+  /** Has the programs judged that a process starts. Absent where none is. */
+  readonly gate?: ProgramGate | undefined;
   /** Looks at what runs. */
   readonly watch?: Pick<LimitWatch, 'watch'>;
   /** A clause for a person: why nothing may be started; null, or absent, when nothing stands in the way. */
@@ -127,9 +130,11 @@ function findStartable(
 }
 
 async function start(template: LaunchTemplate, request: LaunchRequest, options: StartOptions): Promise<LaunchOutcome> {
-  const { variables, server } = options;
+  const { variables, server, gate } = options;
   const whole = { ...request, env: { ...request.env, ...searchVariable(template, request), ...variables } };
-  const served = server === undefined ? null : await startServedBy(server, template, whole, options);
+  // Who is asked about programs has a socket to the launch, which the helper that stays has not.
+  const served =
+    server === undefined || gate !== undefined ? null : await startServedBy(server, template, whole, options);
   return served ?? (await startAsChild(template, whole, options));
 }
 
@@ -161,15 +166,22 @@ async function startServedBy(
 async function startAsChild(
   template: LaunchTemplate,
   request: LaunchRequest,
-  { helper, wayOut, pipes, watch, drainMs = defaultDrainMs, startMs = defaultStartMs }: StartOptions,
+  { helper, wayOut, gate, pipes, watch, drainMs = defaultDrainMs, startMs = defaultStartMs }: StartOptions,
 ): Promise<LaunchOutcome> {
+  const answer = gate === undefined ? null : (await import('./answered-execs.ts')).answerExecs;
   const words = [planAt, statusAt, filterAt, wayOut === null ? '-' : egressAt].map(String);
   const started = await startProcess(request, {
     program: helper,
     args: [...words, template.program, request.command, ...request.args],
     cwd: '/',
     env: request.env,
-    others: [template.plan, 'pipe', template.filter, ...(wayOut === null ? [] : (['ipc'] as const))],
+    others: [
+      template.plan,
+      'pipe',
+      template.filter,
+      ...(wayOut === null ? [] : (['ipc'] as const)),
+      ...(gate === undefined ? [] : wayOut === null ? (['ignore', 'pipe'] as const) : (['pipe'] as const)),
+    ],
     pipes,
     drainMs,
   });
@@ -179,6 +191,11 @@ async function startAsChild(
     child.once('close', () => (listening as Server).close());
     wayOut?.takeListener(listening as Server);
   });
+  const execs: unknown = child.stdio.at(execsAt);
+  if (gate !== undefined) {
+    if (!(execs instanceof Duplex)) throw new Error('a started helper lacks its socket');
+    answer?.(execs, request.programs ?? gate.otherwise);
+  }
   const status = child.stdio[statusAt];
   if (!(status instanceof Readable)) throw new Error('a started helper lacks its status');
   const launched = watch?.watch(started.process) ?? started.process;

@@ -19,8 +19,27 @@ export interface LaunchRequest {
   readonly mayReach?: MayReach;
   /** Judges requests that a person has to approve; they are refused when absent. */
   readonly requests?: RequestJudge;
+  /** Judges the programs that it starts, of a launcher whose grants have a gate; the gate's own judge does when absent. */
+  readonly programs?: ProgramJudge;
   /** Absent where it has all that the launcher grants. */
   readonly narrowed?: NarrowedLaunch | null;
+}
+
+/** A program that a launch has started, with the words that the kernel has copied. */
+export interface StartedProgram {
+  /** As it was started: a path, absolute or not. */
+  readonly file: string;
+  readonly argv: readonly string[];
+  /** `cut` has the first words alone: at most 4,096, and 64 KiB. It waits, as `whole` does. Of the others nothing is known, and they have been killed. */
+  readonly state: 'whole' | 'cut' | 'unreadable' | 'crowded';
+  /** Whether the words are UTF-8 to the byte. */
+  readonly isText: boolean;
+}
+
+/** Judges programs before their first instruction. */
+export interface ProgramJudge {
+  /** Resolves to whether it runs; otherwise it is killed. Never rejects. */
+  judge(program: StartedProgram): Promise<boolean>;
 }
 
 /**

@@ -103,6 +103,7 @@ function openLauncher({ grants, place, enforcement, machinery, shared }: Launche
       server,
       commands: grants.commands,
       variables: networkVariables(grants, enforcement.class),
+      gate: grants.gate,
       egress: proxied ? () => (door ??= openEgress(grants, place)) : null,
       watch,
       obstacle,

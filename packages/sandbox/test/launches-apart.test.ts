@@ -1,62 +1,21 @@
 import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { chmodSync, chownSync, copyFileSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 
-import { build } from 'esbuild';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 
-import { helperPath } from './native/support/helper.ts';
+import { BundledChild } from './bundled-child.ts';
 import { users } from './native/support/launch.ts';
 import { MarkedProcesses } from './marked-processes.ts';
 import { needsClass } from './needs-class.ts';
 
-let folder = '';
-let program = '';
+let program: BundledChild;
 
 beforeAll(async () => {
-  folder = mkdtempSync(join(tmpdir(), 'svc-apart-'));
-  chmodSync(folder, 0o755);
-  const packageRoot = join(folder, 'package');
-  const copies = join(packageRoot, 'dist', 'native', `linux-${process.arch}`);
-  mkdirSync(copies, { recursive: true });
-  copyFileSync(helperPath(), join(copies, 'svc-launch'));
-  program = join(packageRoot, 'apart-child.mjs');
-  await build({
-    entryPoints: [fileURLToPath(new URL('apart-child.ts', import.meta.url))],
-    outfile: program,
-    bundle: true,
-    platform: 'node',
-    format: 'esm',
-    target: 'node20.19',
-    logLevel: 'warning',
-    banner: { js: "import { createRequire as from } from 'node:module'; const require = from(import.meta.url);" },
-  });
+  program = await BundledChild.of('apart-child.ts');
 });
 
-afterAll(() => rmSync(folder, { recursive: true, force: true }));
-
-interface Call {
-  readonly args: readonly string[];
-  readonly options: {
-    readonly uid?: number;
-    readonly gid?: number;
-    readonly cwd: string;
-    readonly env: NodeJS.ProcessEnv;
-  };
-}
-
-/** How the program is called as a user, the one of the tests when absent. */
-function callAs(user: number | undefined, ceiling: string, line = ''): Call {
-  const directory = mkdtempSync(join(folder, 'run-'));
-  if (user !== undefined) chownSync(directory, user, user);
-  const who = user === undefined ? {} : { uid: user, gid: user };
-  const args = [program, join(folder, 'package'), directory, ceiling, ...(line === '' ? [] : [line])];
-  return { args, options: { ...who, cwd: '/', env: { HOME: directory, PATH: '/usr/bin:/bin' } } };
-}
+afterAll(() => program.remove());
 
 interface Found {
   readonly seen: Readonly<Record<string, unknown>>;
@@ -65,7 +24,7 @@ interface Found {
 }
 
 async function foundAs(user: number | undefined, ceiling: string): Promise<readonly Found[]> {
-  const { args, options } = callAs(user, ceiling);
+  const { args, options } = program.callAs(user, ceiling);
   const { stdout } = await promisify(execFile)(process.execPath, args, options);
   return JSON.parse(stdout) as readonly Found[];
 }
@@ -128,7 +87,7 @@ describe.each(users)('a launch of a session of %s', (_name, user) => {
     const marks = new MarkedProcesses();
     onTestFinished(() => marks.end());
     const left = ceiling === 'sealed' ? `${marks.sleep(2)} & setsid ${marks.sleep(3)} & ` : '';
-    const { args, options } = callAs(user, ceiling, `${left}echo started; exec ${marks.sleep(1)}`);
+    const { args, options } = program.callAs(user, ceiling, `${left}echo started; exec ${marks.sleep(1)}`);
     const child = spawn(process.execPath, args, { ...options, stdio: ['ignore', 'pipe', 'inherit'] });
     await once(child.stdout, 'data');
     const running = ceiling === 'sealed' ? ['1', '2', '3', 'node of 2'] : ['1', 'node of 1'];

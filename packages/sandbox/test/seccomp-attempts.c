@@ -79,6 +79,7 @@ PLAIN(unshare_user, unshare(CLONE_NEWUSER))
 PLAIN(clone_user, cloned(CLONE_NEWUSER | SIGCHLD))
 PLAIN(clone_user_high, cloned(HIGH | CLONE_NEWUSER | SIGCHLD))
 PLAIN(clone_parent, cloned(CLONE_PARENT | SIGCHLD))
+PLAIN(clone_untraced, cloned(0x00800000 | SIGCHLD))
 PLAIN(clone_plain, cloned(SIGCHLD))
 PLAIN(clone_plain_high, cloned(HIGH | SIGCHLD))
 
@@ -365,7 +366,7 @@ PLAIN(unknown_call, syscall(600))
 
 #define TRY(name) {#name, name}
 const struct attempt attempts[] = {
-    TRY(unshare_user), TRY(clone_user), TRY(clone_user_high), TRY(cloned_by_clone3), TRY(clone_parent), TRY(clone_plain),
+    TRY(unshare_user), TRY(clone_user), TRY(clone_user_high), TRY(cloned_by_clone3), TRY(clone_parent), TRY(clone_untraced), TRY(clone_plain),
     TRY(clone_plain_high), TRY(enter_namespace), TRY(mount_new), TRY(remount), TRY(pivot), TRY(change_root),
     TRY(open_mount_context), TRY(open_mount_tree), TRY(trace_me), TRY(read_memory), TRY(take_descriptor),
     TRY(limit_parent), TRY(limit_self), TRY(make_map), TRY(open_performance_event), TRY(set_up_ring), TRY(fault_by_call),

@@ -27,7 +27,7 @@ export function everyGrant(architecture: Architecture): readonly FilterGrants[] 
 /** Values around every border of a rule, by argument of the call. */
 const borders: Readonly<Record<string, Readonly<Record<number, readonly number[]>>>> = {
   clone: {
-    0: [0x11, 0x80, 0x3d0f00, 0x4111, 0x8000, ...bits(17, 25, 26, 27, 28, 29, 30), 0x81ffffff - 0x8000, 1 << 16],
+    0: [0x11, 0x80, 0x3d0f00, 0x4111, 0x8000, ...bits(17, 23, 25, 26, 27, 28, 29, 30), 0x81ffffff - 0x8000, 1 << 16],
   },
   creat: { 1: modes() },
   chmod: { 1: modes() },

@@ -38,6 +38,7 @@ const alwaysRefused = {
   clone_user_high: '1',
   cloned_by_clone3: '38',
   clone_parent: '1',
+  clone_untraced: '1',
   enter_namespace: '1',
   mount_new: '1',
   remount: '1',

@@ -70,7 +70,7 @@ export function expectedOf(name: string | undefined, grants: FilterGrants, args:
 function byArguments(name: string, grants: FilterGrants, int: Ints): Expected {
   switch (name) {
     case 'clone':
-      return granted((int(0) & 0x7e028000) === 0);
+      return granted((int(0) & 0x7e828000) === 0);
     case 'open':
       return created(int(1), int(2));
     case 'openat':

@@ -5,7 +5,7 @@ import { arch, platform } from 'node:process';
 
 import { type CaptureLevel, lowerCapture, usualCapture } from '@svc/artifacts/manifest/capture-levels.ts';
 import type { Approvals } from '@svc/artifacts/manifest/approvals.ts';
-import { toolsOfPaths } from '@svc/artifacts/manifest/tools-of-paths.ts';
+import { decidesPrograms, toolsOfPaths } from '@svc/artifacts/manifest/decided-inside.ts';
 import { declaredArtifacts } from '@svc/artifacts/manifest/declared-artifacts.ts';
 import type { ArtifactCheck, InstalledArtifact } from '@svc/artifacts/store/installed-artifact.ts';
 import type { StorePlaces } from '@svc/artifacts/store/store-places.ts';
@@ -170,9 +170,18 @@ export async function prepareLaunch(
     // A child may run programs, whatever its parent runs.
     holdsPrograms = weak === null && scoped.grants.spawnAllow.length === 0;
     if (!holdsPrograms && loaded.manifest.approvals !== undefined) refuseToAsk(loaded.manifest.approvals);
+    if (weak !== null && decidesPrograms(loaded.manifest.approvals)) throw unjudged('nothing holds programs here');
   }
   const driverConfig = await configOfDriver(loaded);
   return { ...scoped, driverConfig, packageRoot: places.packageRoot, artifacts, holdsPrograms };
+}
+
+/** `E-APR-004`: programs cannot be stopped before they begin, for a reason in words. */
+export function unjudged(reason: string): Diagnostic {
+  const message = `approvals.rules asks about commands or denies them, and programs that commands start cannot be judged here: ${reason}`;
+  const hint =
+    'set capabilities.containment to scoped, and run it where that can be had; docs/boundary.md says what it needs';
+  return new Diagnostic('E-APR-004', message, { hint });
 }
 
 /** Programs that nothing holds read the key for answers. */

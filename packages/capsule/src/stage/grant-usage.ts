@@ -113,6 +113,10 @@ export class GrantUsage {
     };
   }
 
+  /** A program that a command has started was killed before it began. */
+  readonly onProgramKilled = (name: string, rule: string): void =>
+    this.#refused({ what: 'command', name, rule, by: 'approvals' });
+
   /** A hook is asked. */
   readonly onHookAsked = (name: string): void => this.#hooks.add(name, 'used');
 

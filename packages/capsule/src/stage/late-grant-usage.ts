@@ -50,6 +50,10 @@ export class LateGrantUsage {
     };
   }
 
+  /** A program was killed before it began. */
+  readonly onProgramKilled = (name: string, rule: string): void =>
+    this.#tell((grantUsage) => grantUsage.onProgramKilled(name, rule));
+
   readonly onHookAsked = (name: string): void => this.#tell((grantUsage) => grantUsage.onHookAsked(name));
 
   /** Resolves once all events so far are counted. */

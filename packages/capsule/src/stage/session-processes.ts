@@ -20,9 +20,9 @@ import {
   reachesHosts,
   serviceAddress,
 } from '@svc/sandbox/contained-environment.ts';
-import type { ProcessGrants, StoreDirectory } from '@svc/sandbox/launch/process-grants.ts';
+import type { ProcessGrants, ProgramGate, StoreDirectory } from '@svc/sandbox/launch/process-grants.ts';
 import type { LimitHold } from '@svc/sandbox/limits/held-limits.ts';
-import type { Launcher } from '@svc/sandbox/launcher.ts';
+import type { Launcher, ProgramJudge } from '@svc/sandbox/launcher.ts';
 import type { MachineNetwork } from '../launch/machine-network.ts';
 import type { GivenProject } from '../launch/running-capsule.ts';
 import { isTelemetryVariable } from '../launch/telemetry-variables.ts';
@@ -30,6 +30,12 @@ import type { BoundPrograms } from './bound-programs.ts';
 import type { LateGrantUsage } from './late-grant-usage.ts';
 import type { SessionKeys } from './session-keys.ts';
 import type { SessionSkills } from './session-skills.ts';
+
+/** What of a session asks about programs. */
+export interface SessionGate extends ProgramGate {
+  /** The judge of one call, whose kills are recorded. */
+  readonly ofCall: (judge: ProgramJudge) => ProgramJudge;
+}
 
 interface SessionProcessesDeps {
   readonly sessionId: SessionId;
@@ -53,6 +59,8 @@ interface SessionProcessesDeps {
   readonly keys: SessionKeys | null;
   /** The ways to these; null where no program reaches one. */
   readonly bound: BoundPrograms | null;
+  /** Has the programs judged that they start; null where no rule is about them. */
+  readonly gate: SessionGate | null;
   /** Sees what they do with their grants. */
   readonly grantUsage: Pick<LateGrantUsage, 'onDecision' | 'onConnection'>;
 }
@@ -96,13 +104,18 @@ export class SessionProcesses {
     const workdir = project?.grant.project?.isWorkdir === true ? project.grant : {};
     const trusted = reachesHosts(grants) ? this.#trusted(grants) : null;
     const reads = trusted === null ? {} : { reads: [...(grants.reads ?? []), trusted] };
-    const granted = { ...grants, ...workdir, ...shown, ...reads };
+    const { gate } = this.#deps;
+    const judged = gate === null || grants.gate !== undefined ? {} : { gate };
+    const granted = { ...grants, ...workdir, ...shown, ...reads, ...judged };
     const contained = this.#contained.launcher(granted);
     let reading: Launcher | null = null;
     return {
       ...contained,
       launch: async (asked) => {
-        const request = trusted === null ? asked : { ...asked, env: trusting(asked.env, trusted) };
+        const trusting = trusted === null ? {} : { env: trustingIn(asked.env, trusted) };
+        const { programs } = asked;
+        const recorded = gate === null || programs === undefined ? {} : { programs: gate.ofCall(programs) };
+        const request = { ...asked, ...trusting, ...recorded };
         // A command may have removed it, with everything else that git does not know.
         const unread = await skills?.unfilled();
         if (unread !== undefined && unread !== null) return { kind: 'refused', reason: unread.message };
@@ -179,7 +192,7 @@ const trustVariables = [
 const sourceVariables = ['SSL_CERT_FILE', 'NODE_EXTRA_CA_CERTS'];
 
 /** What the grants allow stays, except for the variables that the file is made of. */
-function trusting(env: Readonly<Record<string, string>>, file: string): Readonly<Record<string, string>> {
+function trustingIn(env: Readonly<Record<string, string>>, file: string): Readonly<Record<string, string>> {
   const each = (names: readonly string[]): Record<string, string> =>
     Object.fromEntries(names.map((name) => [name, file]));
   return { ...each(trustVariables), ...env, ...each(sourceVariables) };

@@ -47,8 +47,8 @@ export interface StageParts {
   readonly driver: RunRequest['driver'];
   /** Is null where nothing is granted while the session runs. */
   readonly later: LaterCommands | null;
-  /** Whether a rule of `approvals` is about requests. */
-  readonly asksRequests: boolean;
+  /** Whether a rule of `approvals` is about programs that commands start, and whether one is about requests. */
+  readonly asks: { readonly asksPrograms: boolean; readonly asksRequests: boolean };
   readonly onWarning: (warning: Diagnostic) => void;
 }
 
@@ -57,6 +57,14 @@ export function grantsOf({ grants }: PreparedLaunch, name: string): ArtifactGran
   const own = grants.artifacts.find((each) => each.name === name);
   if (own === undefined) throw new Error(`${name} was not lowered`);
   return own;
+}
+
+/** Whether a session starts programs: commands, a driver that is one, native tools, MCP servers. */
+export function hasPrograms({ grants, artifacts }: Pick<PreparedLaunch, 'grants' | 'artifacts'>): boolean {
+  const hasTools = artifacts.some(
+    ({ entry, manifest }) => entry.runtime === 'tool' && manifest.implementation !== 'wasm',
+  );
+  return grants.shellAllow.length > 0 || grants.processDriver !== null || hasTools;
 }
 
 /** What becomes of commands that outlast their calls, by `lifecycle`. */

@@ -106,7 +106,7 @@ export async function nativeTool(artifact: InstalledArtifact, parts: StageParts)
     inputSchema,
     deadlineMs,
     program,
-    asksRequests: parts.asksRequests,
+    ...parts.asks,
     ...contained,
     hiddenIn: hiddenBeyond(parts, contained.env, hiddenIn),
   });
@@ -138,7 +138,7 @@ export async function mcpTools(artifact: InstalledArtifact, parts: StageParts): 
       env: { ...lost?.env, ...settings.env },
       command: program.path,
       args: program.args,
-      asksRequests: parts.asksRequests,
+      asksRequests: parts.asks.asksRequests,
       hiddenIn: hiddenBeyond(parts, settings.env, (said) => hiddenIn(said) ?? lost?.explain(said) ?? null),
     }),
     deadlineMs: grants.deadlineSecs * 1000,

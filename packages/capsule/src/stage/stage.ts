@@ -1,6 +1,6 @@
 /** Makes the tools, the hooks and the driver of a session. */
 
-import { toolsOfPaths } from '@svc/artifacts/manifest/tools-of-paths.ts';
+import { decidesPrograms, toolsOfPaths } from '@svc/artifacts/manifest/decided-inside.ts';
 import { hookDeclaration } from '@svc/artifacts/manifest/hook-declaration.ts';
 import type { InstalledArtifact } from '@svc/artifacts/store/installed-artifact.ts';
 import type { ComponentHost } from '@svc/components/component-host.ts';
@@ -33,7 +33,7 @@ import { SessionComponents } from './session-components.ts';
 import type { BoundPrograms } from './bound-programs.ts';
 import type { SessionKeys } from './session-keys.ts';
 import { SessionProcesses } from './session-processes.ts';
-import { backgroundSettings, grantsOf, type StageParts, capsuleProcesses } from './stage-parts.ts';
+import { backgroundSettings, grantsOf, hasPrograms, type StageParts, capsuleProcesses } from './stage-parts.ts';
 import type { SessionSkills } from './session-skills.ts';
 import type { SessionServers, SessionServersDeps } from './session-servers.ts';
 import { stageDriver } from './stage-driver.ts';
@@ -87,6 +87,9 @@ export async function stageSession(request: StageRequest): Promise<StagedSession
   const skills = await openSkills(launch, directories);
   const keys = await sessionKeys(launch, onWarning);
   const bound = keys === null ? null : await boundPrograms(launch, directories, keys);
+  const { approvals } = launch.loaded.manifest;
+  const gates = decidesPrograms(approvals) ? await import('./program-gate.ts') : null;
+  const gate = gates?.openGate(launch, grantUsage) ?? null;
   const components = new SessionComponents({
     host,
     skills,
@@ -97,7 +100,7 @@ export async function stageSession(request: StageRequest): Promise<StagedSession
     project,
     proxyFor: network.proxyFor,
     keys,
-    decided: toolsOfPaths(launch.loaded.manifest.approvals),
+    decided: toolsOfPaths(approvals),
     grantUsage,
   });
   const processes = new SessionProcesses({
@@ -113,6 +116,7 @@ export async function stageSession(request: StageRequest): Promise<StagedSession
     network,
     keys,
     bound,
+    gate,
     grantUsage,
   });
   let opened: Promise<SessionServers> | null = null;
@@ -147,7 +151,7 @@ export async function stageSession(request: StageRequest): Promise<StagedSession
     delegations,
     driver: own,
     later,
-    asksRequests: keys?.asksRequests === true,
+    asks: { asksPrograms: gate !== null, asksRequests: keys?.asksRequests === true },
     recorder,
     onWarning,
   };
@@ -163,6 +167,7 @@ export async function stageSession(request: StageRequest): Promise<StagedSession
   };
   try {
     if (bound !== null) await tryWay(bound, parts);
+    if (gate !== null) await gates?.tryGate(parts);
     const tools = await stageTools(parts);
     const driver = recordedDriver(await stageDriver(parts), recorder);
     return {
@@ -205,21 +210,18 @@ async function sessionKeys(launch: PreparedLaunch, onWarning: StageRequest['onWa
   const isRenewed = grants.credentials.some(({ scheme }) => scheme === 'oauth2');
   const renewed = isRenewed ? await import('./renewed-keys.ts') : null;
   const tokens = renewed?.renewedKeys(launch, onWarning) ?? new Map();
-  const { approvals } = loaded.manifest;
-  return new SessionKeys({ grants, secrets: loaded.credentials, clock: systemClock, tokens, approvals });
+  const { manifest, credentials: secrets } = loaded;
+  return new SessionKeys({ grants, secrets, clock: systemClock, tokens, approvals: manifest.approvals });
 }
 
 /** Is null where no program could reach such a host. */
 async function boundPrograms(
-  { grants, artifacts, containment, network }: PreparedLaunch,
+  launch: PreparedLaunch,
   { session: directory }: SessionDirectories,
   keys: SessionKeys,
 ): Promise<BoundPrograms | null> {
-  const hasTools = artifacts.some(
-    ({ entry, manifest }) => entry.runtime === 'tool' && manifest.implementation !== 'wasm',
-  );
-  const hasPrograms = grants.shellAllow.length > 0 || grants.processDriver !== null || hasTools;
-  if (!hasPrograms || containment.achieved !== 'sealed') return null;
+  const { grants, containment, network } = launch;
+  if (!hasPrograms(launch) || containment.achieved !== 'sealed') return null;
   const { BoundPrograms } = await import('./bound-programs.ts');
   return new BoundPrograms({ grants, keys, network, directory, clock: systemClock });
 }
@@ -308,7 +310,7 @@ function refuseVariables({ entry: { name, env } }: InstalledArtifact): void {
 
 async function wasmTool(
   artifact: InstalledArtifact,
-  { launch, components, skills, asksRequests }: StageParts,
+  { launch, components, skills, asks: { asksRequests } }: StageParts,
 ): Promise<Tool> {
   const { name, description, input_schema: inputSchema = anyObject } = artifact.manifest;
   const grants = grantsOf(launch, name);
@@ -332,7 +334,7 @@ async function heldToPaths(tool: Tool, { origin }: InstalledArtifact, { loaded }
 }
 
 async function shellTools(parts: StageParts): Promise<readonly Tool[]> {
-  const { launch, directories, logs, processes, background, later, asksRequests } = parts;
+  const { launch, directories, logs, processes, background, later, asks } = parts;
   const { shellAllow, envAllow } = launch.grants;
   if (shellAllow.length === 0) return [];
   const { createShellTools } = await import('@svc/session/tools/shell-tool.ts');
@@ -353,7 +355,7 @@ async function shellTools(parts: StageParts): Promise<readonly Tool[]> {
   return createShellTools(shellAllow, {
     launcher: later === null ? launcher : later.launcher(launcher, widened),
     asksHosts,
-    asksRequests,
+    ...asks,
     env,
     explainHidden: async (said, hides) => {
       const { hiddenPaths, hiddenSurroundings } = await import('./hidden-paths.ts');

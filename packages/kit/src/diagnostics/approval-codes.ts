@@ -18,6 +18,11 @@ export const approvalCodes = {
     explanation:
       'No call of this user waits for an approval, or none or several that the name fits; or the call was answered, canceled or too late meanwhile; or there is no terminal to ask on, and neither --allow nor --deny is given. svc approve --list shows what waits.',
   },
+  'E-APR-004': {
+    title: 'programs that commands start cannot be judged here',
+    explanation:
+      'A rule of approvals asks about a command or denies it. svc stops each program that a command of the capsule starts, before its first instruction, and decides about it too. That takes the class scoped or sealed, and a kernel that lets a process trace its own children: with 2 or 3 in /proc/sys/kernel/yama/ptrace_scope it does not. A capsule is never started with less than its rules.',
+  },
   'W-APR-001': {
     title: 'a program that starts others is allowed with any arguments',
     explanation:
@@ -26,7 +31,7 @@ export const approvalCodes = {
   'W-APR-002': {
     title: 'commands are held by their words alone',
     explanation:
-      'A rule asks about a command or denies it, and everything that no rule names is allowed. Such a rule stops a mistake, not an opponent: the same can be done by another program, or with an option before the word. A rule with request holds more, since it decides where something leaves this machine; so does approvals.default: ask with rules that allow whole lines.',
+      'A rule asks about a command or denies it, and everything that no rule names is allowed. Such a rule holds for programs that commands start too. It stops a mistake, not an opponent: the same can be done by a program of its own, or with an option before the word. A rule with request holds more, since it decides where something leaves this machine; so does approvals.default: ask with rules that allow whole lines.',
   },
   'W-APR-003': {
     title: 'a call was denied because nobody can be asked',

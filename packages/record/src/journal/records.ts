@@ -135,7 +135,7 @@ export const recordSchemas = {
   /** During an effect, the other side of it asks the session for something, or has it record an event. `chunks` are those before it, as in `end`. */
   ask: z.object({
     e: place,
-    what: z.enum(['input', 'host', 'call', 'complete', 'change', 'request', 'record']),
+    what: z.enum(['input', 'host', 'call', 'complete', 'change', 'program', 'request', 'record']),
     value: sha256,
     chunks: sha256.optional(),
     past,

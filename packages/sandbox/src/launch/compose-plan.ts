@@ -21,6 +21,7 @@ import {
   type Namespace,
   type ResourceLimit,
   mountAttribute,
+  askedExecs,
   type RootStep,
 } from './launch-plan.ts';
 import { type ProcessGrants, type RepositoryData, storePlace, type ResourceLimits } from './process-grants.ts';
@@ -65,6 +66,7 @@ export function composePlan(request: PlanRequest): LaunchPlan {
     root: sealed === null ? [] : composeRoot({ ...request, proc: sealed.root.proc, mapped: users?.mounts != null }),
     cwd: grants.cwd ?? projectPlace(request) ?? join(workdir, grants.scope),
     limits: limitsOf(grants.limits, processesBeside(request)),
+    execs: execsOf(enforcement, grants),
     landlock: enforcement.class === 'advisory' ? null : landlockOf(request, enforcement),
   };
 }
@@ -86,9 +88,18 @@ function heldBy({ mounts }: SessionNamespaces): Pick<LimitHold, 'users'> {
   return { users: mounts === null ? 'own' : 'mapped' };
 }
 
+/** Throws where programs could reach what stops them. */
+function execsOf(enforcement: Enforcement, { gate }: ProcessGrants): LaunchPlan['execs'] {
+  if (gate === undefined) return null;
+  if (enforcement.class === 'advisory') throw new Error('programs are judged in scoped and sealed alone');
+  return askedExecs(gate.names);
+}
+
 /** What counts against the limit of a launch beside its programs. */
 function processesBeside({ enforcement, users, grants, processesRunning }: PlanRequest): number {
-  if (!countsAlone(enforcement)) return processesRunning;
+  // Without a namespace for processes, one more watches over a program whose programs are judged.
+  const tracer = grants.gate === undefined ? 0 : 1;
+  if (!countsAlone(enforcement)) return processesRunning + tracer;
   return users !== null && countsApart(heldBy(users), grants.limits) ? 0 : supervisors;
 }
 

@@ -37,6 +37,7 @@ describe('the bytes of a launch plan', () => {
       ],
       cwd: '/work',
       limits: [{ resource: 7, soft: 1024n, hard: 2n ** 64n - 1n }],
+      execs: { socket: 7, names: ['git', './deploy'] },
       landlock: {
         handled: { filesystem: 0xffffn, network: 3n, scope: 2n },
         paths: [{ rights: 12n, path: '/usr' }],
@@ -49,7 +50,7 @@ describe('the bytes of a launch plan', () => {
         'users /proc/7/fd/20 0 2 mounts /proc/7/fd/21 processes 130 around 1',
         'unshare user,mount,pid,ipc,net,uts,cgroup map 5 6 hostname capsule listen 3128',
         'tmp 6 4096 /tmp bind 9 /usr /usr tmpfs 2097152 8192 /dev proc 15 /proc directory /run symlink usr/bin /bin',
-        'cwd /work limit 7 1024 18446744073709551615',
+        'cwd /work limit 7 1024 18446744073709551615 execs 7 program git program ./deploy',
         'landlock 65535 3 2 allow 12 /usr port 2 443 end ',
       ]
         .join(' ')

@@ -53,6 +53,24 @@ export interface KeptUsers {
   readonly around: number | null;
 }
 
+/** Programs that a launch starts and its caller is asked about. */
+export interface AskedExecs {
+  /** The descriptor of the socket over which that happens. */
+  readonly socket: number;
+  /** The names of these programs; all programs where it is empty. */
+  readonly names: readonly string[];
+}
+
+/** The descriptor of the helper for that: the first behind those that every launch has. */
+export const execsAt = 7;
+
+/** The most names that the helper holds programs against. */
+const maxNames = 1024;
+
+export function askedExecs(names: readonly string[]): AskedExecs {
+  return { socket: execsAt, names: names.length > maxNames ? [] : names };
+}
+
 /** Control groups that a launch joins. */
 export interface JoinedGroups {
   /** The files to join them by: `cgroup.procs`, of version 1 `tasks`. At most four. */
@@ -79,6 +97,8 @@ export interface LaunchPlan {
   readonly root: readonly RootStep[];
   readonly cwd: string;
   readonly limits: readonly ResourceLimit[];
+  /** Null asks about no program. */
+  readonly execs: AskedExecs | null;
   readonly landlock: LandlockRules | null;
 }
 
@@ -97,6 +117,7 @@ export const barePlan: LaunchPlan = {
   root: [],
   cwd: '/',
   limits: [],
+  execs: null,
   landlock: null,
 };
 
@@ -138,7 +159,7 @@ function bytesOf(plan: LaunchPlan): Buffer {
 }
 
 function* wordsOf(plan: LaunchPlan): Generator<string> {
-  const { identity, cgroups, users, namespaces, inside, hostname, network, root, cwd, limits, landlock } = plan;
+  const { identity, cgroups, users, namespaces, inside, hostname, network, root, cwd, limits, execs, landlock } = plan;
   for (const group of cgroups.joins) yield* ['cgroup', group];
   if (cgroups.room !== null) yield* ['room', cgroups.room.count, `${cgroups.room.most}`];
   if (identity !== null) yield* ['id', `${identity.uid}`, `${identity.gid}`];
@@ -151,6 +172,7 @@ function* wordsOf(plan: LaunchPlan): Generator<string> {
   for (const step of root) yield* rootWords(step);
   yield* ['cwd', cwd];
   for (const { resource, soft, hard } of limits) yield* ['limit', `${resource}`, `${soft}`, `${hard}`];
+  if (execs !== null) yield* execsWords(execs);
   if (landlock !== null) yield* landlockWords(landlock);
 }
 
@@ -175,6 +197,11 @@ function rootWords(step: RootStep): string[] {
     case 'symlink':
       return ['symlink', step.text, step.target];
   }
+}
+
+function* execsWords({ socket, names }: AskedExecs): Generator<string> {
+  yield* ['execs', `${socket}`];
+  for (const name of names) yield* ['program', name];
 }
 
 function* landlockWords({ handled, paths, ports }: LandlockRules): Generator<string> {

@@ -2,6 +2,7 @@
 
 import { type FlagGrants, noFlags } from '@svc/artifacts/grants/flag-grants.ts';
 import type { BoundNetwork } from '../egress/bound-network.ts';
+import type { ProgramJudge } from '../launcher.ts';
 import type { NetworkDestination } from '@svc/kit/net/network-destination.ts';
 import type { ShownFolder } from './shown-folder.ts';
 
@@ -104,9 +105,19 @@ export interface ProcessGrants extends FlagGrants {
   readonly asksHosts?: boolean;
   /** What is held of requests to some of these hosts in a network of its own; nothing more than their names when absent. */
   readonly bound?: BoundNetwork;
+  /** Programs that it starts are judged; none is when absent. Not of class `advisory`. */
+  readonly gate?: ProgramGate;
   /** A port of this host's loopback at which the runtime itself serves the process; none when absent. */
   readonly servicePort?: number;
   readonly limits: ResourceLimits;
+}
+
+/** Has programs judged that a launch starts. */
+export interface ProgramGate {
+  /** The names of those; all where it is empty. */
+  readonly names: readonly string[];
+  /** For launches that bring no judge. */
+  readonly otherwise: ProgramJudge;
 }
 
 /** The grants of a process that may use only its workdir. */

@@ -68,7 +68,10 @@ const namespaceFlags = 0x7e02_0000;
 // The child would be a sibling, out of the tree that is ended as one.
 const cloneParent = 0x8000;
 
-const cloneRule = whenAnyBit(0, namespaceFlags | cloneParent, notThese);
+// The child would start programs that nobody judges.
+const cloneUntraced = 0x0080_0000;
+
+const cloneRule = whenAnyBit(0, namespaceFlags | cloneParent | cloneUntraced, notThese);
 
 const setIdBits = 0o6000;
 

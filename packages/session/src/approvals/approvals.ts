@@ -7,10 +7,12 @@ import { type ApprovalAnswer, approvalOptions, type AskedApproval, type OpenAppr
 import { noPerson } from '@svc/protocol/passed-question.ts';
 import type { QuestionName } from '@svc/protocol/question.ts';
 import type { QuestionEnd, Task } from '../task/task.ts';
-import type { CallVerdict, CheckedCall, FileOperation, RequestQuestions } from '../tools/tool.ts';
-import { type AskedEffect, askedChange, askedEffect, askedRequest } from './asked-effect.ts';
+import type { CallVerdict, CheckedCall, FileOperation, ProgramQuestions, RequestQuestions } from '../tools/tool.ts';
+import { type AskedEffect, askedChange, askedEffect, askedRequest, type Judged } from './asked-effect.ts';
 import { CallRules, type CallRuling } from './call-rules.ts';
 import { PassedCalls } from './passed-calls.ts';
+import { programQuestions } from './program-questions.ts';
+import { ProgramRules } from './program-rules.ts';
 import { idOf, promptOf, whatIs } from './question-words.ts';
 import { defaultRule, RequestRules } from './request-rules.ts';
 import {
@@ -83,15 +85,6 @@ interface AskedAbout extends Pick<CallRuling, 'rule' | 'isOpaque' | 'programs'>,
   readonly effect: AskedEffect;
 }
 
-/** What is judged, in the place of its question. */
-interface Judged {
-  readonly what: 'call' | 'change' | 'request';
-  readonly ruling: () => CallRuling | null;
-  readonly effectOf: (ruling: Pick<CallRuling, 'argv'>) => AskedEffect;
-  /** Whether nobody waits any more, so that what is allowed does not happen now. */
-  readonly isLeft?: () => boolean;
-}
-
 interface Asking extends Pick<HeldCall, 'task' | 'ask'> {
   readonly place: string;
 }
@@ -105,6 +98,7 @@ export class Approvals {
   readonly #deps: ApprovalsDeps;
   readonly #rules: CallRules | null;
   readonly #requests: RequestRules | null;
+  readonly #programs: ProgramRules | null;
   readonly #held: WaitingApprovals;
   /** The calls of children. */
   readonly passed: PassedCalls;
@@ -121,6 +115,7 @@ export class Approvals {
     this.#widenings = new Widenings(deps);
     this.#rules = deps.rules === null ? null : new CallRules(deps.rules);
     this.#requests = deps.rules === null ? null : new RequestRules(deps.rules);
+    this.#programs = deps.rules === null ? null : new ProgramRules(deps.rules);
   }
 
   /** The questions that wait, that of the running task first: a task asks one at a time. */
@@ -213,6 +208,16 @@ export class Approvals {
         if (allowed?.digest === left) this.#missed.set(`${task.id} ${left}`, allowed.id);
       },
     };
+  }
+
+  /** The same for the programs that a call starts. Returns null for a manifest without `approvals`. */
+  programsOf({ task, call, ask }: HeldCall): ProgramQuestions | null {
+    const [calls, rules] = [this.#rules, this.#programs];
+    if (calls === null || rules === null) return null;
+    const argv = calls.of(call)?.argv ?? null;
+    const judged = async (about: Judged): Promise<CallVerdict> =>
+      await this.#judged({ task, place: `${call.place}/program`, ask }, about);
+    return programQuestions(call, { rules, argv, redact: this.#deps.redact, judged });
   }
 
   async #judged({ task, place, ask }: Asking, judged: Judged): Promise<CallVerdict> {
@@ -343,4 +348,4 @@ function denied(reason: string): Extract<CallVerdict, { kind: 'deny' }> {
   return { kind: 'deny', reason, by: 'approvals' };
 }
 
-const didNot = { call: 'did not run', change: 'did not happen', request: 'was not sent' };
+const didNot = { call: 'did not run', change: 'did not happen', program: 'did not run', request: 'was not sent' };

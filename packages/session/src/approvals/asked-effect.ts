@@ -7,7 +7,9 @@ import { sha256Hex } from '@svc/kit/sha256.ts';
 import type { AskedApproval } from '@svc/protocol/approval.ts';
 import { asJsonObject, type JsonObject } from '@svc/protocol/json-object.ts';
 import { redactedJson } from '@svc/record/trace/file-trace.ts';
+import type { StartedProgram } from '@svc/sandbox/launcher.ts';
 import type { CheckedCall, FileOperation } from '../tools/tool.ts';
+import type { CallRuling } from './call-rules.ts';
 
 /** More than that is not shown. */
 const maxShown = 64 * 1024;
@@ -26,6 +28,15 @@ export interface AskedEffect {
   readonly digest: string;
   /** One line of printable ASCII. */
   readonly summary: string;
+}
+
+/** What is judged, in the place of its question. */
+export interface Judged {
+  readonly what: 'call' | 'change' | 'program' | 'request';
+  readonly ruling: () => CallRuling | null;
+  readonly effectOf: (ruling: Pick<CallRuling, 'argv'>) => AskedEffect;
+  /** Whether nobody waits any more, so that what is allowed does not happen now. */
+  readonly isLeft?: () => boolean;
 }
 
 /** `argv` are the words of a command, null for any other call. */
@@ -66,7 +77,7 @@ export function askedRequest(
   { request: { origin, method, target: path, headers, keys, body }, argv }: RequestOfCall,
   redact: (text: string) => string,
 ): AskedEffect {
-  const by = argv === null ? { arguments: digits === undefined ? args : withDigits(sorted(args), digits) } : { argv };
+  const by = callerOf({ arguments: args, digits }, argv);
   const { text, ...size } = body;
   const inShort = { kind: 'request', method, origin, path, body: size, tool: toolName };
   const told = headers.length === 0 ? {} : { headers };
@@ -76,6 +87,34 @@ export function askedRequest(
   // The same request with the key of another account is another one.
   const digest = keys === undefined ? asked.digest : `sha256:${sha256Hex(`${asked.digest} ${keys}`)}`;
   return { ...asked, digest, isWhole: asked.isWhole && (text !== null || size.bytes === 0) };
+}
+
+/**
+ * What is asked about a program that the command of a call, or a native tool, has started. `argv` are the words of the command, null for any other call. A
+ * program whose words are no text may be any of several: a person then allows it once.
+ */
+export function askedProgram(
+  call: Pick<CheckedCall, 'toolName' | 'arguments' | 'digits'>,
+  { program: { file, argv: words, state, isText }, argv }: ProgramOfCall,
+  redact: (text: string) => string,
+): AskedEffect {
+  const inShort = { kind: 'command', program: file, tool: call.toolName };
+  const whole = { kind: 'command', argv: words, program: file, called_by: callerOf(call, argv) };
+  const asked = effectOf(whole, { inShort, words, redact });
+  return { ...asked, isWhole: asked.isWhole && state === 'whole' && isText };
+}
+
+interface ProgramOfCall {
+  readonly program: StartedProgram;
+  readonly argv: readonly string[] | null;
+}
+
+/** The call in whose middle something is asked. */
+function callerOf(
+  { arguments: args, digits }: Pick<CheckedCall, 'arguments' | 'digits'>,
+  argv: readonly string[] | null,
+): object {
+  return argv === null ? { arguments: digits === undefined ? args : withDigits(sorted(args), digits) } : { argv };
 }
 
 interface RequestOfCall {

@@ -131,7 +131,7 @@ function matchesTool(match: MatchedCall, call: RuledCall): boolean {
  * Whether words are those of a rule. For `ask` and `deny`, a path of the program counts as its name; an `allow` is for the very word, since a file of that name
  * may lie anywhere.
  */
-function matchesWords(shapes: readonly WordShape[], words: readonly string[], verdict: Verdict): boolean {
+export function matchesWords(shapes: readonly WordShape[], words: readonly string[], verdict: Verdict): boolean {
   if (fits(shapes, words)) return true;
   const [first = '', ...rest] = words;
   return verdict !== 'allow' && first.includes('/') && fits(shapes, [first.slice(first.lastIndexOf('/') + 1), ...rest]);

@@ -3,14 +3,15 @@
 import type { AskedApproval } from '@svc/protocol/approval.ts';
 import type { QuestionName } from '@svc/protocol/question.ts';
 import type { ApprovalEnd } from '../task/task.ts';
-import type { AskedEffect } from './asked-effect.ts';
+import type { AskedEffect, Judged } from './asked-effect.ts';
 
 export function idOf({ taskId, waitId }: QuestionName): string {
   return `apr_${taskId.replace(/^tsk_/, '')}_${waitId}`;
 }
 
-export function whatIs(effect: AskedApproval['effect']): 'call' | 'change' | 'request' {
+export function whatIs(effect: AskedApproval['effect']): Judged['what'] {
   if (effect['kind'] === 'request') return 'request';
+  if (effect['kind'] === 'command' && 'program' in effect) return 'program';
   return effect['kind'] === 'path' ? 'change' : 'call';
 }
 

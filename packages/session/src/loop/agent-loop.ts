@@ -333,6 +333,7 @@ class AgentLoop {
         },
         approveChange: heldBack.approve,
         requestsOf: heldBack.requestsOf,
+        programsOf: heldBack.programsOf,
         emitText: (text) => this.#attempt.text(text),
         emitThinking: (text) => this.#attempt.thinking(text),
         onOutput: (command, bytes) => activity.output?.wrote(at, command, bytes),

@@ -2,13 +2,14 @@
 
 import { inertJson, shortened } from '@svc/kit/diagnostics/printable.ts';
 import type { HeldRequest } from '@svc/kit/keys/bound-host.ts';
-import type { CallVerdict, CheckedCall, FileOperation, RequestQuestions } from '../tools/tool.ts';
+import type { CallVerdict, CheckedCall, FileOperation, ProgramQuestions, RequestQuestions } from '../tools/tool.ts';
 
 const maxTold = 5;
 const maxPath = 200;
 
 type ApproveChange = (call: CheckedCall, change: FileOperation) => Promise<CallVerdict>;
 type RequestsOf = (call: CheckedCall) => RequestQuestions | null;
+type ProgramsOf = (call: CheckedCall) => ProgramQuestions | null;
 
 /** What judges in the middle of a call. */
 export interface MiddleJudges {
@@ -16,6 +17,8 @@ export interface MiddleJudges {
   readonly approveChange: ApproveChange | null;
   /** Gives what asks about the requests of a call; null where nobody is asked. */
   readonly requestsOf: RequestsOf | null;
+  /** The same for the programs that a call starts. */
+  readonly programsOf: ProgramsOf | null;
 }
 
 /** What one call was refused in its middle. */
@@ -24,12 +27,14 @@ export class HeldBack {
   readonly approve: ApproveChange | undefined;
   /** The same for requests. */
   readonly requestsOf: RequestsOf | undefined;
+  /** The same for programs. */
+  readonly programsOf: ProgramsOf | undefined;
   readonly #told: string[] = [];
   #count = 0;
 
   /** `held` runs what may fail for a reason of the runtime's own. */
   constructor(
-    { approveChange: judge, requestsOf }: MiddleJudges,
+    { approveChange: judge, requestsOf, programsOf }: MiddleJudges,
     held: (ask: () => Promise<CallVerdict>) => Promise<CallVerdict>,
   ) {
     const told = async (ask: () => Promise<CallVerdict>, of: () => readonly [string, string]): Promise<CallVerdict> => {
@@ -43,6 +48,16 @@ export class HeldBack {
           () => judge(call, change),
           () => [change.path, 'stays as it is'],
         );
+    this.programsOf = (call) => {
+      const programs = programsOf?.(call) ?? null;
+      if (programs === null) return null;
+      const asked: ProgramQuestions['ask'] = async (program) =>
+        await told(
+          () => programs.ask(program),
+          () => [program.argv.join(' '), 'was killed before it began'],
+        );
+      return { ...programs, ask: asked };
+    };
     if (requestsOf === null) return;
     this.requestsOf = (call) => {
       const requests = requestsOf(call);

@@ -26,7 +26,7 @@ import {
 
 export interface TaskRunnerDeps extends Omit<
   AgentLoopDeps,
-  'requestInput' | 'approve' | 'approveChange' | 'requestsOf' | 'widening' | 'hooked' | 'turnsUsed'
+  'requestInput' | 'approve' | 'approveChange' | 'requestsOf' | 'programsOf' | 'widening' | 'hooked' | 'turnsUsed'
 > {
   /** Is null for a session whose manifest has no `approvals`. */
   readonly approvals: Approvals | null;
@@ -265,6 +265,7 @@ class AttemptRun {
           ? null
           : (call: CheckedCall, change: FileOperation) => approvals.judgeChange({ task, call, change, ask }),
       requestsOf: approvals === null ? null : (call: CheckedCall) => approvals.requestsOf({ task, call, ask }),
+      programsOf: approvals === null ? null : (call: CheckedCall) => approvals.programsOf({ task, call, ask }),
       widening: approvals === null || task.command !== null ? null : approvals.wideningOf({ task, ask }),
     };
     const result = await this.#carriedOut({ history, before, asked }, loop);

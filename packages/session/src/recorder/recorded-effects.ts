@@ -1,6 +1,7 @@
 /** Leads what a session asks of its outside through its recorder: the model, tools, hooks, other capsules. */
 
 import type { HeldRequest } from '@svc/kit/keys/bound-host.ts';
+import type { StartedProgram } from '@svc/sandbox/launcher.ts';
 import type { CallHook, CompletionAsker, CompletionRequest } from '../hooks/hook.ts';
 import { usageOf } from '../model/spend-meter.ts';
 import {
@@ -17,6 +18,7 @@ import type {
   CallVerdict,
   FileOperation,
   InputAnswer,
+  ProgramQuestions,
   RequestQuestions,
   Tool,
   ToolCallContext,
@@ -99,12 +101,14 @@ export function recordedTool(tool: Tool, recorder: Recorder): Tool {
   return {
     ...tool,
     call: (args, context) => {
-      const { place, signal, emitText, emitThinking, requestInput, hosts, requests, judgeChange, record } = context;
+      const { place, signal, emitText, emitThinking, requestInput, hosts, record } = context;
+      const { requests, programs, judgeChange } = context;
       const inside: Inside = {
         chunk: (kind, text) => (kind === 'thinking' ? emitThinking(text) : emitText(text)),
         ask: async (what, asked) => {
           if (what === 'host' && hosts !== undefined) return await hosts.ask(asked as string);
           if (what === 'request') return await (requests?.ask ?? notJudged)(asked as HeldRequest);
+          if (what === 'program') return await (programs?.ask ?? notJudged)(asked as StartedProgram);
           if (what !== 'change') return await requestInput(asked as string);
           return await (judgeChange ?? notJudged)(asked as FileOperation);
         },
@@ -129,6 +133,7 @@ function contextFrom(context: ToolCallContext, inside: Inside): ToolCallContext 
       ? {}
       : { judgeChange: async (change) => (await ask('change', change)) as CallVerdict }),
     requests: context.requests && requestsThrough(context.requests, ask),
+    programs: context.programs && programsThrough(context.programs, ask),
     hosts: context.hosts && { ...context.hosts, ask: async (host) => (await ask('host', host)) === true },
     record: note,
   };
@@ -136,6 +141,10 @@ function contextFrom(context: ToolCallContext, inside: Inside): ToolCallContext 
 
 function requestsThrough(requests: RequestQuestions, ask: Inside['ask']): RequestQuestions {
   return { ...requests, ask: async (request) => (await ask('request', request)) as CallVerdict };
+}
+
+function programsThrough(programs: ProgramQuestions, ask: Inside['ask']): ProgramQuestions {
+  return { ...programs, ask: async (program) => (await ask('program', program)) as CallVerdict };
 }
 
 /** Capsule steps of plans through the recorder. */

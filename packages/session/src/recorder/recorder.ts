@@ -29,7 +29,7 @@ export interface Effect {
  * What the outside of an effect may ask of the session: an answer to a question, a further host, a call in the middle of an inference, a completion, a
  * change of a file, a request.
  */
-export type AskKind = 'input' | 'host' | 'call' | 'complete' | 'change' | 'request';
+export type AskKind = 'input' | 'host' | 'call' | 'complete' | 'change' | 'program' | 'request';
 
 /** What a session does for the outside of an effect while that lasts. */
 export interface Inside {

@@ -25,18 +25,21 @@ import {
   type ToolCallContext,
   type ToolOutcome,
   type CallRefusal,
+  type ProgramQuestions,
 } from './tool.ts';
 import { GivenSkills, withArguments } from './skills/given-skills.ts';
 import { fenceUntrusted } from './untrusted-fence.ts';
 
 export interface DispatchContext extends Omit<
   ToolCallContext,
-  'callId' | 'digits' | 'tools' | 'narrowed' | 'judgeChange' | 'requests'
+  'callId' | 'digits' | 'tools' | 'narrowed' | 'judgeChange' | 'requests' | 'programs'
 > {
   /** Judges what the component of a call is about to change; absent, or undefined, in a session without approvals. */
   readonly approveChange?: ((call: CheckedCall, change: FileOperation) => Promise<CallVerdict>) | undefined;
   /** Has the requests of a call judged; absent, or undefined, in a session without approvals. */
   readonly requestsOf?: ((call: CheckedCall) => RequestQuestions | null) | undefined;
+  /** Has the programs judged that a call starts; absent, or undefined, in a session without approvals. */
+  readonly programsOf?: ((call: CheckedCall) => ProgramQuestions | null) | undefined;
   /** Called with a file that the component of a tool was refused. */
   readonly onRefusedFile?: (file: RefusedFile) => void;
 }
@@ -292,7 +295,7 @@ async function callChecked(
     return unfit([`the arguments of ${tool.name} do not fit its input schema:`, ...problems].join('\n'));
   }
   context.signal.throwIfAborted();
-  const { callId, digits, judge, approveChange, requestsOf, taskId, place } = context;
+  const { callId, digits, judge, approveChange, requestsOf, programsOf, taskId, place } = context;
   const held = ceiling?.judge(taskId, tool, args) ?? unheld;
   if (held.kind === 'refused') {
     return { ...neverReached(held.reason), refusal: { rule: held.rule, by: 'svc' } };
@@ -310,6 +313,7 @@ async function callChecked(
     ...context,
     narrowed: held.narrowed,
     requests: requestsOf?.(call) ?? undefined,
+    programs: programsOf?.(call) ?? undefined,
     ...(approveChange === undefined ? {} : { judgeChange: (change: FileOperation) => approveChange(call, change) }),
   });
   if (tool.kind === 'skill' && outcome.status === 'passed') ceiling?.use(taskId, tool.name);

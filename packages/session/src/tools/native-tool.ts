@@ -20,7 +20,8 @@ const endGraceMs = 2000;
 
 interface NativeToolSettings extends Omit<ToolDeclaration, 'kind'> {
   readonly launcher: Launcher;
-  /** Whether the launcher asks about requests. */
+  /** Whether the launcher asks about programs, and whether about requests. */
+  readonly asksPrograms?: boolean;
   readonly asksRequests?: boolean;
   /** Absolute path of `bin/<name>` as staged. */
   readonly program: string;
@@ -63,30 +64,29 @@ async function callProgram(
   context: ToolCallContext,
   settings: NativeToolSettings,
 ): Promise<ToolOutcome> {
-  const { launcher, program, env, name, asksRequests = false } = settings;
+  const { launcher, program, env, name, asksPrograms = false, asksRequests = false } = settings;
   const { narrowed = null } = context;
-  const { turns, asking } = asksRequests
-    ? (await import('./asking-launch.ts')).askingLaunch(context, { asksRequests })
-    : silent;
+  const { turns, asking, killed } =
+    asksPrograms || asksRequests ? (await import('./asking-launch.ts')).askingLaunch(context, settings) : silent;
   const outcome = await launcher.launch({ command: program, args: [], env, stdin: 'pipe', narrowed, ...asking });
   if (outcome.kind === 'refused') return neverReached(`the tool ${name} could not be started: ${outcome.reason}`);
   const launched = outcome.process;
   const stopListening = endOnAbort(launched, context.signal, endGraceMs);
   const [given, id] = [withDigits(args, context.digits), JSON.stringify(context.callId)];
   launched.stdin?.end(`{"arguments":${given},"call_id":${id}}\n`);
-  const result = await finish(launched, settings, turns);
+  const result = await finish(launched, settings, { turns, killed });
   stopListening();
   await turns?.over();
   context.signal.throwIfAborted();
   return result;
 }
 
-const silent = { turns: null, asking: {} };
+const silent = { turns: null, asking: {}, killed: (): readonly string[] => [] };
 
 async function finish(
   launched: LaunchedProcess,
   settings: NativeToolSettings,
-  turns: QuestionTurns | null,
+  { turns, killed }: { readonly turns: QuestionTurns | null; readonly killed: () => readonly string[] },
 ): Promise<ToolOutcome> {
   const { name, deadlineMs, hiddenIn } = settings;
   let late = false;
@@ -100,7 +100,7 @@ async function finish(
   const [answer, end] = await Promise.all([readAnswer(launched), launched.ended, stderr.read(launched.stderr)]);
   turns?.onQuestion(() => {});
   deadline.stop();
-  const refused = (launched.takeRefusedHosts?.() ?? []).map((sentence) => `[${sentence}]`);
+  const refused = [...(launched.takeRefusedHosts?.() ?? []), ...killed()].map((sentence) => `[${sentence}]`);
   const exitCode = end.kind === 'exited' ? end.exitCode : null;
   const failed = (reason: string): ToolOutcome => {
     const said = stderr.text();

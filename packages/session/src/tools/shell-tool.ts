@@ -24,8 +24,9 @@ interface ShellSettings {
   readonly cutBefore: CutBefore;
   /** What the last words of a command that failed name that is hidden from it, a sentence each. */
   readonly explainHidden?: (said: string, hides: (path: string) => boolean) => Promise<readonly string[]>;
-  /** Whether the launcher asks about hosts, and whether about requests. */
+  /** Whether the launcher asks about hosts, about programs and about requests. */
   readonly asksHosts?: boolean;
+  readonly asksPrograms?: boolean;
   readonly asksRequests?: boolean;
   /** Where a command goes that outlasts its call. */
   readonly background: BackgroundCommands;
@@ -58,30 +59,34 @@ async function callShell(call: ShellCall, context: ToolCallContext, settings: Sh
   if (split.kind === 'unbalanced') return neverReached(`the command cannot be split into words: ${split.reason}`);
   const { launcher, env } = settings;
   const { narrowed = null } = context;
-  const asksAny = settings.asksHosts === true || settings.asksRequests === true;
-  const { turns, asking } = asksAny ? (await import('./asking-launch.ts')).askingLaunch(context, settings) : silent;
+  const { asksHosts, asksPrograms, asksRequests } = settings;
+  const asksAny = [asksHosts, asksPrograms, asksRequests].includes(true);
+  const { turns, asking, killed } = asksAny
+    ? (await import('./asking-launch.ts')).askingLaunch(context, settings)
+    : silent;
   const outcome = await launcher.launch({ command: name, args: split.words, env, stdin: 'null', narrowed, ...asking });
   if (outcome.kind === 'refused') return neverReached(`${name} could not be started: ${outcome.reason}`);
   const { process: launched, problems = [] } = outcome;
   try {
-    return await watch({ call, launched, problems, turns }, context, settings);
+    return await watch({ call, launched, problems, turns, killed }, context, settings);
   } finally {
     await turns?.over();
   }
 }
 
-const silent = { turns: null, asking: {} };
+const silent = { turns: null, asking: {}, killed: (): readonly string[] => [] };
 
 interface StartedCall {
   readonly call: ShellCall;
   readonly launched: LaunchedProcess;
   readonly problems: readonly string[];
   readonly turns: Pick<QuestionTurns, 'open'> | null;
+  readonly killed: () => readonly string[];
 }
 
 /** The result of a command that ends within its grace; else what there is to say of it so far. */
 async function watch(
-  { call: { name, command, number }, launched, problems, turns }: StartedCall,
+  { call: { name, command, number }, launched, problems, turns, killed }: StartedCall,
   { taskId, signal, onOutput, isAwaited = false }: ToolCallContext,
   { sessionDirectory, logs, cutBefore, background, explainHidden }: ShellSettings,
 ): Promise<ToolOutcome> {
@@ -99,7 +104,12 @@ async function watch(
     const { hides } = launched;
     const hasFailed = end.kind === 'exited' && end.exitCode !== 0;
     const hidden = hasFailed && hides !== undefined ? ((await explainHidden?.(err.text, hides)) ?? []) : [];
-    const happened = [...(launched.limitsReached?.() ?? []), ...(launched.takeRefusedHosts?.() ?? []), ...hidden];
+    const happened = [
+      ...(launched.limitsReached?.() ?? []),
+      ...(launched.takeRefusedHosts?.() ?? []),
+      ...killed(),
+      ...hidden,
+    ];
     return finishedResult(shown, { stdout: out, stderr: err, end, problems, happened, isMoved });
   });
   const started = {

@@ -4,7 +4,7 @@ import type { CallImports } from '@svc/components/import-log.ts';
 import type { Digits } from '@svc/kit/exact-json.ts';
 import type { HeldRequest, RequestJudge } from '@svc/kit/keys/bound-host.ts';
 import type { TraceEvent } from '@svc/record/trace/events.ts';
-import type { NarrowedLaunch } from '@svc/sandbox/launcher.ts';
+import type { NarrowedLaunch, StartedProgram } from '@svc/sandbox/launcher.ts';
 import type { HostQuestions } from './asked-hosts.ts';
 import type { Permit } from './skills/allowed-tools.ts';
 
@@ -45,6 +45,14 @@ export interface RequestQuestions extends Pick<RequestJudge, 'asks'> {
   readonly open: (request: HeldRequest) => string | null;
   /** Called with the request that is being asked about, or was just allowed, once nobody waits for it any more: it does not go out. */
   readonly left: (request: HeldRequest) => void;
+}
+
+/** Asks about the programs that the command of one call starts. */
+export interface ProgramQuestions {
+  /** Whether nobody is asked about it. What was decided with the call itself passes once. */
+  readonly passes: (program: StartedProgram) => boolean;
+  /** Rejects as `requestInput` does. */
+  readonly ask: (program: StartedProgram) => Promise<CallVerdict>;
 }
 
 /** What the skills in use of a task say to a call. */
@@ -95,6 +103,8 @@ export interface ToolCallContext {
   readonly hosts?: HostQuestions | undefined;
   /** Asks about requests of the call; absent of a session without approvals. */
   readonly requests?: RequestQuestions | undefined;
+  /** Asks about programs that the call starts; absent of a session without approvals. */
+  readonly programs?: ProgramQuestions | undefined;
   /** What else the model can call, for a tool that makes calls of its own. */
   readonly tools: OtherTools;
   /** Has hooks judge what a tool does without a dispatch of `tools`. */

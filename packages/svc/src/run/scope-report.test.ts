@@ -127,11 +127,19 @@ Effective grants
     );
   });
 
-  it('has a line for each rule about what a person approves', () => {
+  it('has a line for each rule about what a person approves, and one for how far those about commands reach', () => {
     const rules = [{ ask: { command: ['git', 'push', '**'] } }, { deny: { spawn: 'deployer' } }];
-    expect(documented({ ...muchGranted, approvals: { default: 'allow', opaque: 'ask', rules } })).toMatch(
-      /^ {2}approvals: +allow by default, ask for lines that cannot be read for sure\n +ask {"command":\["git","push","\*\*"\]}\n +deny {"spawn":"deployer"}\n/m,
+    const approvals = { default: 'allow', opaque: 'ask', rules } as const;
+    const lines =
+      /^ {2}approvals: +allow by default, ask for lines that cannot be read for sure\n +ask {"command":\["git","push","\*\*"\]}\n +deny {"spawn":"deployer"}\n +(.*)\n/m;
+    const reachIn = (achieved: 'advisory' | 'scoped'): string | undefined =>
+      lines.exec(documented({ ...muchGranted, approvals, containment: { ...muchGranted.containment, achieved } }))?.[1];
+    expect(reachIn('scoped')).toBe('ask and deny of commands are also about programs that commands start');
+    expect(reachIn('advisory')).toBe(
+      'programs that commands start cannot be judged in this class: a capsule that has programs does not start',
     );
+    const without = { ...approvals, rules: [{ deny: { spawn: 'deployer' } }] };
+    expect(documented({ ...muchGranted, approvals: without })).not.toContain('programs that commands start');
   });
 
   it('names the skills that were found, with their folders', () => {

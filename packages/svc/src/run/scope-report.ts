@@ -7,6 +7,7 @@ import { delimiter, isAbsolute } from 'node:path';
 import { flagKeys } from '@svc/artifacts/grants/flag-grants.ts';
 import { type ListFields, listKeys } from '@svc/artifacts/grants/list-grants.ts';
 import type { PreopenLine, ScopeObject } from '@svc/artifacts/grants/scope-object.ts';
+import { decidesPrograms } from '@svc/artifacts/manifest/decided-inside.ts';
 import { ofLogin } from '@svc/artifacts/manifest/names.ts';
 import { platformOf } from '@svc/artifacts/store/artifact-ref.ts';
 import { type LaunchScope, scopeOfLaunch, type ScopeRequest } from '@svc/capsule/launch/scope-of-launch.ts';
@@ -123,14 +124,27 @@ function credentials({ credentials: held = [] }: ScopeObject): readonly Field[] 
   return lines.length === 0 ? [] : [['credentials', lines]];
 }
 
-/** Fields for a manifest with `approvals`: a line for each of its rules. */
-function approvals({ approvals: settings }: ScopeObject): readonly Field[] {
+/** Fields for a manifest with `approvals`: a line for each of its rules, and how far those about commands reach. */
+function approvals({ approvals: settings, containment: { achieved } }: ScopeObject): readonly Field[] {
   if (settings === undefined) return [];
   const { default: otherwise, opaque, rules } = settings;
   const lines = rules.flatMap((rule) =>
     Object.entries(rule).map(([verdict, matched]) => `${verdict} ${JSON.stringify(matched)}`),
   );
-  return [['approvals', [`${otherwise} by default, ${opaque} for lines that cannot be read for sure`, ...lines]]];
+  const reach =
+    achieved === 'advisory'
+      ? 'programs that commands start cannot be judged in this class: a capsule that has programs does not start'
+      : 'ask and deny of commands are also about programs that commands start';
+  return [
+    [
+      'approvals',
+      [
+        `${otherwise} by default, ${opaque} for lines that cannot be read for sure`,
+        ...lines,
+        ...(decidesPrograms(settings) ? [reach] : []),
+      ],
+    ],
+  ];
 }
 
 /** Fields where the environment names a proxy for a host that is granted. */
