@@ -106,7 +106,9 @@ function checkMatch(draft: Draft, path: KeyPath, findings: Findings): void {
       findings,
     );
     const fault = pathPatternFault(draft.at(...path, 'path'));
-    if (fault !== null) findings.add('E-APR-001', `${renderKeyPath(path)}.path ${fault}`, { path: [...path, 'path'] });
+    const hint = 'write it as config/**, with no / before it';
+    if (fault !== null)
+      findings.add('E-APR-001', `${renderKeyPath(path)}.path ${fault}`, { path: [...path, 'path'], hint });
   } else if (subject === 'tool')
     checkName(draft, { path: [...path, 'tool'], names: toolNames(draft), where: 'the tools of the capsule' }, findings);
   if (subject === 'spawn') {
@@ -241,19 +243,22 @@ function checkCommand(draft: Draft, path: KeyPath, findings: Findings): void {
   } else if (isOpen && programs.some((program) => starters.has(program))) warnOfStarter(words, path, findings);
 }
 
-/** With a shell, a line can start any program there is. */
+/** With a shell, a line can start any program there is: a warning then, where the name looks like a slip. */
 function checkPrograms(
   draft: Draft,
   { path, programs }: { readonly path: KeyPath; readonly programs: readonly string[] },
   findings: Findings,
 ): void {
   const allowed = textsOf(draft.list('capabilities', 'shell', 'allow'));
-  if (allowed.some((name) => shells.has(name))) return;
+  const hasShell = allowed.some((name) => shells.has(name));
+  // An `allow` of what is not there lets nothing through.
+  if (hasShell && path.at(-3) === 'allow') return;
   for (const program of programs) {
     if (program === '' || allowed.includes(program)) continue;
     const message = `${renderKeyPath(path)} names ${quoted(program)}, which capabilities.shell.allow does not list`;
     const hint = didYouMean(program, allowed);
-    findings.add('E-APR-001', message, { path, ...(hint === undefined ? {} : { hint }) });
+    if (hasShell && hint === undefined) continue;
+    findings.add(hasShell ? 'W-APR-009' : 'E-APR-001', message, { path, ...(hint === undefined ? {} : { hint }) });
   }
 }
 

@@ -203,8 +203,13 @@ describe('approvals of a manifest', () => {
     expect(problems(rule(`allow: { command: [${program}, a.txt] }`), of)).toEqual([]);
   });
 
-  it('may name any program where a shell can start it', () => {
-    expect(problems(rule('ask: { command: [curl, "**"] }'), capsule.replace('touch', 'bash'))).toEqual([]);
+  it('may name any program where a shell can start it, and warn of one that looks like a slip', () => {
+    const shell = capsule.replace('touch', 'touch, bash');
+    expect(problems(rule('ask: { command: [curl, "**"] }'), shell)).toEqual([]);
+    expect(problems(rule('deny: { command: ["git|tuoch", "**"] }'), shell)).toEqual([
+      'W-APR-009 approvals.rules[0].deny.command[0] names "tuoch", which capabilities.shell.allow does not list',
+    ]);
+    expect(problems(rule('allow: { command: [tuoch] }'), shell)).toEqual([]);
   });
 
   it('refuse answers from where none can come, and a driver whose calls nobody sees', () => {

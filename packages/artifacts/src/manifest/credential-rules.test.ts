@@ -23,7 +23,7 @@ function refusals(capabilities: string, env?: Environment, text?: string): reado
     return [];
   } catch (error) {
     if (!(error instanceof DiagnosticList)) throw error;
-    return error.diagnostics.map(({ code, message }) => `${code} ${message}`);
+    return error.diagnostics.map(({ code, message, hint = '' }) => `${code} ${message} | ${hint}`);
   }
 }
 
@@ -113,6 +113,21 @@ describe('a credential in a manifest', () => {
       'frames or leads',
     ],
     ['is for nobody there', capsule({ key: '{ value: "${TOKEN}", for: [other] }' }), 'names no entry of artifacts'],
+    [
+      'is for a slip of shell',
+      capsule({ key: '{ value: "${TOKEN}", for: [shel] }' }),
+      'entry of artifacts | did you mean shell?',
+    ],
+    [
+      'has a variable without braces',
+      capsule({ key: '{ value: $TOKEN, for: [web] }' }),
+      'value looks like a variable, but is no reference to one | write ${NAME}',
+    ],
+    [
+      'has a variable in small letters',
+      capsule({ key: '{ value: "${token}", for: [web] }' }),
+      'value looks like a variable, but',
+    ],
     ['is for a skill', capsule({ key: '{ value: "${TOKEN}", for: [words] }' }), 'names a skill'],
     ['is for commands without any', capsule({ key: '{ value: "${TOKEN}", for: [shell] }' }), 'lists no command'],
     ['has no user', capsule({ key: '{ value: "${TOKEN}", for: [web], scheme: basic }' }), 'has no user'],

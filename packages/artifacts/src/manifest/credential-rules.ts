@@ -175,7 +175,12 @@ function checkCredential(draft: Draft, name: string, findings: Findings): void {
   draft.list(...path, 'for').forEach((subject, index) => {
     const clause = typeof subject === 'string' ? subjectFault(draft, subject) : null;
     if (clause === null) return;
-    findings.add('E-CAP-030', `${where}.for[${index}] ${clause}`, { path: [...path, 'for', index] });
+    const names = draft.list('artifacts').map((_, at) => String(draft.at('artifacts', at, 'name')));
+    const hint = didYouMean(String(subject), ['shell', ...names]);
+    findings.add('E-CAP-030', `${where}.for[${index}] ${clause}`, {
+      path: [...path, 'for', index],
+      ...(hint === undefined || clause !== nobody ? {} : { hint }),
+    });
   });
 }
 
@@ -227,13 +232,15 @@ function schemeFaults(draft: Draft, path: KeyPath, { scheme, user }: Record<stri
   return faults;
 }
 
+const nobody = 'names no entry of artifacts';
+
 function subjectFault(draft: Draft, subject: string): string | null {
   if (subject === 'shell')
     return draft.list('capabilities', 'shell', 'allow').length > 0
       ? null
       : 'is shell, but capabilities.shell lists no command';
   const index = draft.list('artifacts').findIndex((_, at) => draft.at('artifacts', at, 'name') === subject);
-  if (index === -1) return 'names no entry of artifacts';
+  if (index === -1) return nobody;
   return draft.at('artifacts', index, 'runtime') === 'skill' ? 'names a skill, which runs nothing' : null;
 }
 

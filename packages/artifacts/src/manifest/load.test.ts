@@ -65,6 +65,16 @@ describe('a reference to the provider key', () => {
     ]);
   });
 
+  it.each(['$PROVIDER_KEY', '${provider_key}', '${ PROVIDER_KEY }', '$(PROVIDER_KEY)'])(
+    'refuses a slip such as %s, which would be sent as the key',
+    (slip) => {
+      const text = withKey.replace('${PROVIDER_KEY}', () => `"${slip}"`);
+      expect(refusal(text, { PROVIDER_KEY: 'sk-123' })).toEqual([
+        'E-MAN-003 7:12 inference.api_key looks like a variable, but is no reference to one',
+      ]);
+    },
+  );
+
   it('stands for any text, and only as a whole value in capitals', () => {
     const text = `${smallest}description: \${WORDS}\nartifacts:\n  - name: one\n    version: 1.0.0\n    config: { a: ["\${WORDS}"], b: "x \${WORDS}", c: "\${words}" }\n`;
     const { manifest } = load(text, { WORDS: 'some words' });

@@ -8,6 +8,10 @@ import type { YamlSource } from './yaml-source.ts';
 const maxProblems = 100;
 const referenceShape = /^\$\{([A-Z_][A-Z0-9_]*)\}$/;
 
+/** What people write in place of `${NAME}`. */
+const slipShape = /^\$(?:\w+|\{\s*\w+\s*\}|\(\w+\))$/;
+const keyNames: ReadonlySet<unknown> = new Set(['api_key', 'client_secret', 'secret', 'session_token', 'token']);
+
 /** The variable that a value refers to; only a whole value of the form `${UPPER_SNAKE}` is a reference (docs/manifest.md "Variables"). */
 export function referencedVariable(value: string): string | undefined {
   return referenceShape.exec(value)?.[1];
@@ -50,9 +54,12 @@ export function resolveReferences({ source, env, leave, needs }: ResolveRequest)
     if (typeof value === 'object' && value !== null) {
       return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, resolved(item, [...path, key])]));
     }
-    const name = typeof value === 'string' ? referencedVariable(value) : undefined;
-    if (name === undefined || env === undefined) return value;
-    if (leave(path)) return value;
+    if (typeof value !== 'string' || env === undefined || leave(path)) return value;
+    const name = referencedVariable(value);
+    if (name === undefined) {
+      if (isKey(path) && slipShape.test(value) && problems.length < maxProblems) problems.push(slip(source, path));
+      return value;
+    }
     const where = renderKeyPath(path);
     const found = Object.hasOwn(env, name) ? env[name] : undefined;
     references.set(where, { variable: name, value: found });
@@ -68,6 +75,20 @@ export function resolveReferences({ source, env, leave, needs }: ResolveRequest)
 function notSet(name: string, where: string, source: YamlSource, path: KeyPath): Diagnostic {
   return new Diagnostic('E-MAN-003', `${where} refers to the variable ${name}, which is not set`, {
     hint: `set ${name} in the environment or in the .env file beside the manifest`,
+    location: source.locate(path, 'value'),
+  });
+}
+
+/** Whether a key of the capsule itself stands there. */
+function isKey(path: KeyPath): boolean {
+  const last = path.at(-1);
+  return path[0] !== 'artifacts' && (keyNames.has(last) || (last === 'value' && path.at(-3) === 'credentials'));
+}
+
+/** Sent as it stands, it would be a key that no server takes. */
+function slip(source: YamlSource, path: KeyPath): Diagnostic {
+  return new Diagnostic('E-MAN-003', `${renderKeyPath(path)} looks like a variable, but is no reference to one`, {
+    hint: 'write ${NAME}, in capitals and nothing beside it',
     location: source.locate(path, 'value'),
   });
 }

@@ -126,6 +126,9 @@ export function capsuleAt(where: string): Diagnostic {
 export function checkIdentity(found: ArtifactRef, wanted: ArtifactRef, where: string): void {
   if (found.name === wanted.name && found.version === wanted.version) return;
   throw new Diagnostic('E-ART-005', `${where} is ${spell(found)}, not ${spell(wanted)}`, {
-    hint: 'make the place that names it agree with its svc.yaml',
+    hint:
+      found.name === wanted.name
+        ? `set version: ${found.version} on the entry of ${found.name}, or name the version that you want there`
+        : 'make the place that names it agree with its svc.yaml',
   });
 }

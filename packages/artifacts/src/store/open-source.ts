@@ -1,8 +1,10 @@
 /** Opens an artifact from the directory or archive that its entry names. */
 
+import { existsSync } from 'node:fs';
 import { stat } from 'node:fs/promises';
-import { resolve } from 'node:path';
+import { join, resolve } from 'node:path';
 
+import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import { ioFault } from '@svc/kit/files/io-fault.ts';
 import { RegularFile } from '@svc/kit/files/regular-file.ts';
 import type { ArtifactEntry, ArtifactManifest } from '../manifest/schema.ts';
@@ -12,7 +14,7 @@ import { packArchive } from './archive-writer.ts';
 import { readArchive } from './archive.ts';
 import { readArtifactDirectory, staleComponent } from './directory-content.ts';
 import { type ArtifactContent, checkRequiredFile, readArtifactManifest } from './inspect-content.ts';
-import type { FoundArtifact } from './installed-artifact.ts';
+import { type FoundArtifact, manifestFile, standardSkillFile } from './installed-artifact.ts';
 import { readSkillFolder } from './read-skill-folder.ts';
 import { isSkillFolder } from './skill-folder.ts';
 import type { StorePlaces } from './store-places.ts';
@@ -35,6 +37,10 @@ export async function openSource({ source, ...ref }: SourceEntry, places: StoreP
 
 async function fromDirectory(path: string, ref: ArtifactRef): Promise<FoundArtifact> {
   if (isSkillFolder(path)) return await readSkillFolder(path, ref);
+  if (!existsSync(join(path, manifestFile)))
+    throw new Diagnostic('E-ART-004', `${path} has neither ${manifestFile} nor ${standardSkillFile} at its root`, {
+      hint: `${manifestFile} lies beside the files it is about; a skill may have ${standardSkillFile} in its place, in capitals`,
+    });
   const content = await readArtifactDirectory(path);
   return {
     manifest: await readManifest(content),

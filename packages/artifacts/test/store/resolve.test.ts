@@ -4,7 +4,7 @@ import { dirname, join } from 'node:path';
 
 import { beforeEach, describe, expect, it } from 'vitest';
 
-import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
+import { Diagnostic, DiagnosticList } from '@svc/kit/diagnostics/diagnostic.ts';
 import type { ArtifactEntry } from '../../src/manifest/schema.ts';
 import type { ArtifactSource, InstalledArtifact } from '../../src/store/installed-artifact.ts';
 import type { StorePlaces } from '../../src/store/store-places.ts';
@@ -216,6 +216,21 @@ describe('a source: directory', () => {
     writeFileSync(join(sourceDirectory, 'text.md'), 'Be brief.');
     symlinkSync('text.md', join(sourceDirectory, 'skill.md'));
     expect((await resolve([entry]))[0]?.skillText).toBe('Be brief.');
+  });
+
+  it('says what to change where the text of a skill is not there, or has another version', async () => {
+    const entry: ArtifactEntry = { name: 'style', version: '1.0.0', runtime: 'skill', source: 'tools/echo' };
+    const said = async (): Promise<string> => {
+      const fault: unknown = await resolve([entry]).catch((error: unknown) => error);
+      if (!(fault instanceof Diagnostic || fault instanceof DiagnosticList)) throw fault;
+      const [first] = fault instanceof Diagnostic ? [fault] : fault.diagnostics;
+      return `${first?.message} | ${first?.hint}`;
+    };
+    await writeFiles(sourceDirectory, { 'Skill.md': '---\ndescription: x\n---\n' });
+    expect(await said()).toMatch(/tools\/echo has neither svc\.yaml nor SKILL\.md at its root \| .*, in capitals$/);
+    rmSync(join(sourceDirectory, 'Skill.md'));
+    await writeFiles(sourceDirectory, { 'SKILL.md': '---\ndescription: x\nversion: 1.1.0\n---\n' });
+    expect(await said()).toMatch(/is style@1\.1\.0, not style@1\.0\.0 \| set version: 1\.1\.0 on the entry of style,/);
   });
 
   it.each([

@@ -63,4 +63,9 @@ export const approvalCodes = {
     explanation:
       'A rule of approvals asks a person about a call. svc was started without a terminal, in a service or a pipe, so its log says what waits. svc approve answers, and svc approve --list shows what waits; so do the page of svc view and a client with a door token. When the time of the question is over, the call is denied.',
   },
+  'W-APR-009': {
+    title: 'a rule of approvals may not name the program that is meant',
+    explanation:
+      'A rule asks about a command or denies it, and its first word is almost the name of a program in capabilities.shell.allow, but not quite. A shell of the capsule could start a program of that very name, so svc takes the rule as it is. If it is a slip, calls of the program that is meant are not held by this rule.',
+  },
 } as const satisfies Record<string, CatalogueEntry>;

@@ -1,7 +1,7 @@
 /** Writes an MCP server into a project, as an artifact whose manifest has its command. */
 
-import { existsSync, rmSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { existsSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
 
 import { runtimeTools } from '@svc/artifacts/manifest/names.ts';
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
@@ -32,20 +32,35 @@ export async function addServer(command: string, opened: OpenedProject): Promise
   }
   const [program] = words;
   const row = { name, version, source: `./mcp/${name}`, runs: [program] };
-  if (options.dryRun !== true) write(folder, serverManifest(name, words));
+  if (options.dryRun === true) return await addEntry(row, opened);
+  const made = makeFolder(folder);
   try {
+    write(join(folder, 'svc.yaml'), serverManifest(name, words));
     await addEntry(row, opened);
   } catch (error) {
-    if (options.dryRun !== true) rmSync(folder, { recursive: true, force: true });
+    rmSync(made, { recursive: true, force: true });
     throw error;
   }
 }
 
-function write(folder: string, text: string): void {
+/** Returns the uppermost folder that was made. Leaves nothing where it fails. */
+function makeFolder(folder: string): string {
+  const above = dirname(folder);
+  const made = existsSync(above) ? folder : above;
   try {
-    makeDirectories(folder);
-    writeFileSync(join(folder, 'svc.yaml'), text, { flag: 'wx' });
+    makeDirectories(above);
+    mkdirSync(folder);
+    return made;
   } catch (error) {
-    throw ioFault(error, `cannot write ${join(folder, 'svc.yaml')}`);
+    if (made === above) rmSync(above, { recursive: true, force: true });
+    throw ioFault(error, `cannot make ${folder}`);
+  }
+}
+
+function write(file: string, text: string): void {
+  try {
+    writeFileSync(file, text, { flag: 'wx' });
+  } catch (error) {
+    throw ioFault(error, `cannot write ${file}`);
   }
 }

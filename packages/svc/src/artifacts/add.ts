@@ -4,6 +4,7 @@ import { Command } from 'commander';
 
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import { quoted } from '@svc/kit/diagnostics/printable.ts';
+import { shellWord } from '@svc/kit/diagnostics/shell-word.ts';
 import { endpointFault } from '@svc/kit/net/endpoint.ts';
 import type { ArtifactEdit } from '@svc/artifacts/manifest/edit-artifacts.ts';
 import { parseArtifactPlace, remoteServerOf, type RepositoryFolder } from '@svc/artifacts/manifest/artifact-place.ts';
@@ -139,7 +140,7 @@ function parseWish(what: string, { artifactManifest: manifest }: AddOptions): Wi
       ? parseOciWish(what)
       : { kind: 'component', reference: parseOciReference(what), manifest };
   }
-  if (/^mcp\+|^https?:/.test(what)) return parseRemoteWish(what);
+  if (/^mcp\+|^(?:mcp:)?https?:/.test(what)) return parseRemoteWish(what.replace(/^mcp:/, ''));
   if (what.startsWith(serverPrefix)) return { kind: 'server', command: what.slice(serverPrefix.length) };
   if (what.startsWith('github:')) {
     const place = parseArtifactPlace(what);
@@ -159,8 +160,11 @@ function parseWish(what: string, { artifactManifest: manifest }: AddOptions): Wi
     });
   }
   if (isArtifactName(name) && (wanted === null || isVersionRange(wanted))) return { kind: 'registry', name, wanted };
+  const isPath = /^[^:@]+\/[^:@]*$/.test(what);
   throw new Diagnostic('E-ART-008', `${JSON.stringify(what)} does not name an artifact`, {
-    hint: 'write <name>, <name>@<version>, <name>@<range> such as echo@^1.2.0, github:<owner>/<repo>@<tag>, or ./<folder>',
+    hint: isPath
+      ? `a folder begins with ./ or /: svc add ${shellWord(`./${what}`)}`
+      : 'write <name>, <name>@<version>, <name>@<range> such as echo@^1.2.0, github:<owner>/<repo>@<tag>, or ./<folder>',
   });
 }
 

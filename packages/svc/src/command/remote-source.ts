@@ -56,19 +56,34 @@ export async function askServer(
   };
   const answer = await listedAt(server, { version, timeoutMs: askMs, signal });
   if (signal.aborted) throw new Diagnostic('E-IO-003', 'the command was interrupted');
-  if (answer.kind === 'failed') throw silent(url, answer.reason);
+  if (answer.kind === 'failed') throw silent(url, { reason: answer.reason, auth });
   const tools = pinnedTools(answer.value.tools);
-  if (tools.length === 0) throw silent(url, answer.value.absent ?? 'lists none');
+  if (tools.length === 0) throw silent(url, { reason: answer.value.absent ?? 'lists none', auth });
   return { url, tools, version: `0.0.0-pin${pinOf(url, tools).slice(0, 16)}` };
 }
 
-function silent(url: URL, reason: string): Diagnostic {
-  const isAuth = /^answered with status 40[13]\b/.test(reason);
+interface Silence extends Pick<AskingServer, 'auth'> {
+  readonly reason: string;
+}
+
+function silent(url: URL, { reason, auth }: Silence): Diagnostic {
   return new Diagnostic('E-RUN-036', `the MCP server ${url.href} did not list its tools: it ${reason}`, {
-    hint: isAuth
-      ? `log in first: svc login ${shellWord(url.href)}; or name the variable of a token with --auth-env NAME, or auth of its entry`
-      : 'the address is the one that the maker of the server prints for clients of the Model Context Protocol',
+    hint: hintOf(url, { reason, auth }),
   });
+}
+
+function hintOf(url: URL, { reason, auth }: Silence): string {
+  const login = `svc login ${shellWord(url.href)}`;
+  if (/^answered with status 40[13]\b/.test(reason)) {
+    if (auth === undefined)
+      return `log in first: ${login}; or name the variable of a token with --auth-env NAME, or auth of its entry`;
+    return auth === ofLogin
+      ? `log in anew: ${login}`
+      : 'look at what the variable of --auth-env, or of auth of its entry, holds: the server does not take that';
+  }
+  if (reason.startsWith('could not be asked') || reason.startsWith('did not answer'))
+    return 'check address and port, and that the server runs';
+  return 'the address is the one that the maker of the server prints for clients of the Model Context Protocol';
 }
 
 /** A source of one artifact: the tools that the server of `from` lists now, under the version that names them. */

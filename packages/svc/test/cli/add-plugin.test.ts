@@ -1,4 +1,14 @@
-import { mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import {
+  closeSync,
+  mkdirSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+  writeSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import { PassThrough } from 'node:stream';
 
@@ -8,6 +18,7 @@ import { readLock } from '@svc/artifacts/store/lockfile.ts';
 import { Diagnostic, DiagnosticList } from '@svc/kit/diagnostics/diagnostic.ts';
 import { Output } from '@svc/terminal/screen/output.ts';
 import { temporaryDirectory, writeFiles } from '../../../artifacts/test/store/artifacts.ts';
+import { canMount, mountSmall } from '../../../artifacts/test/store/small-file-system.ts';
 import { bookTool, RemoteMcpServer } from '../../../../test/support/remote-server.ts';
 import { writtenText } from '../../../../test/support/written-text.ts';
 import { addCommand } from '../../src/artifacts/add.ts';
@@ -49,14 +60,18 @@ interface Added {
 }
 
 async function add(...args: readonly string[]): Promise<Added> {
+  return await addOf(['../plugin', ...args]);
+}
+
+async function addOf(args: readonly string[], env: Readonly<Record<string, string>> = {}): Promise<Added> {
   const [stdout, stderr] = [new PassThrough(), new PassThrough()];
   const out = { stdout: new Output(() => stdout), stderr: new Output(() => stderr, null) };
-  const context = { cwd: join(root, 'project'), home: join(root, 'home'), env: {}, ...out };
+  const context = { cwd: join(root, 'project'), home: join(root, 'home'), env, ...out };
   const faults: string[] = [];
   try {
     await addCommand(context)
       .exitOverride()
-      .parseAsync(['../plugin', ...args], { from: 'user' });
+      .parseAsync([...args], { from: 'user' });
   } catch (error) {
     if (!(error instanceof Diagnostic || error instanceof DiagnosticList)) throw error;
     const all = error instanceof Diagnostic ? [error] : error.diagnostics;
@@ -231,5 +246,48 @@ describe('svc add of a plugin', () => {
     await plugin({ 'plugin.json': { name: 'acme' }, 'SKILL.md': skill('name: whole\n') });
     expect((await add()).faults).toEqual([]);
     expect(listed()).toContain('name: whole');
+  });
+});
+
+describe('svc add says what to do next', () => {
+  const hintOf = async (args: readonly string[], env?: Readonly<Record<string, string>>): Promise<string> =>
+    (await addOf(args, env)).faults.join().replace(/^.* \| /, '');
+
+  it('about a server that is down, and about a token that it does not take', async () => {
+    const server = await started();
+    server.ways.authorization = 'Bearer right-token';
+    const asked = `mcp:${server.url}`;
+    expect(await hintOf([asked])).toContain(`log in first: svc login ${server.url}; or name`);
+    expect(await hintOf([asked, '--auth-env', 'TOKEN'], { TOKEN: 'wrong-token' })).toContain(
+      'look at what the variable',
+    );
+    server.close();
+    expect(await hintOf([asked])).toBe('check address and port, and that the server runs');
+    expect(listed()).toBe(manifest);
+  });
+
+  it('about a folder without ./', async () => {
+    expect(await hintOf(['skills/count words'])).toBe("a folder begins with ./ or /: svc add './skills/count words'");
+  });
+
+  it.skipIf(!canMount)('where the disk was full, and then does it (skipped without the right to mount)', async () => {
+    const disk = mountSmall(64);
+    rmSync(join(root, 'project'), { recursive: true });
+    symlinkSync(disk, join(root, 'project'));
+    writeFileSync(join(disk, 'svc.yaml'), manifest);
+    const space = Buffer.alloc(1024);
+    const filler = openSync(join(disk, 'filler'), 'w');
+    expect(() => {
+      for (;;) writeSync(filler, space);
+    }).toThrow('ENOSPC');
+    closeSync(filler);
+    const { faults } = await addOf(['mcp:npx -y acme-notes']);
+    expect(faults.join()).toMatch(
+      /^E-IO-001 .*no space left on the device \| free some space and run the command again$/,
+    );
+    expect(readdirSync(disk).toSorted()).toEqual(['filler', 'svc.yaml']);
+    rmSync(join(disk, 'filler'));
+    expect((await addOf(['mcp:npx -y acme-notes'])).faults).toEqual([]);
+    expect(listed()).toContain('./mcp/acme-notes');
   });
 });

@@ -5,6 +5,7 @@ import { describe, expect, it, onTestFinished } from 'vitest';
 
 import { AuthorizationServer } from '../../../../../test/support/authorization-server.ts';
 import { ProtectedServer } from '../../../../../test/support/protected-server.ts';
+import { findCodeOffer } from './oauth-flow.ts';
 
 interface Servers {
   readonly known: ProtectedServer;
@@ -140,6 +141,18 @@ describe('no login comes of', () => {
     });
     expect(other.paths).toEqual([]);
     expect(known.issuer.authorized).toEqual([]);
+  });
+
+  it('a server that wants a token of another kind, or that is down: the hint says what to do', async () => {
+    const { known } = await started();
+    Object.assign(known.remote.ways, { protection: null, authorization: 'Bearer fixed' });
+    await expect(known.login()).rejects.toMatchObject({ hint: expect.stringContaining('--auth-env NAME') as string });
+    const { url } = known.remote;
+    known.remote.close();
+    await expect(findCodeOffer(new URL(url), { proxyFor: null })).rejects.toMatchObject({
+      message: expect.stringMatching(/could not be asked: nothing listens there$/) as string,
+      hint: 'check the address, and that the server runs',
+    });
   });
 
   it.each<readonly [string, Change, string]>([

@@ -22,6 +22,14 @@ describe('an MCP server of a command line', () => {
   it.each([
     ['', 'it is empty'],
     ['/bin/sh x', '"/bin/sh" is not the bare name of a program'],
+    [
+      '127.0.0.1:8931/mcp',
+      '"127.0.0.1:8931/mcp" is not the bare name of a program, and an address begins with https:// or http://',
+    ],
+    [
+      'mcp.example.com/mcp x',
+      '"mcp.example.com/mcp" is not the bare name of a program, and an address begins with https:// or http://',
+    ],
     [`x ${'y '.repeat(200)}`, 'it has more than 100 words'],
   ])('has a bare name and few words, unlike %j', (line, problem) => {
     expect(serverWords(line)).toBe(problem);

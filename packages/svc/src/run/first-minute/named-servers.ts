@@ -58,7 +58,11 @@ export function serverWords(line: string): readonly [string, ...string[]] | stri
   const [program, ...args] = split.words;
   if (program === undefined) return 'it is empty';
   if (isOnWeb(split.words)) return webFault(split.words) ?? [program, ...args];
-  if (!commandName.safeParse(program).success) return `${quoted(program)} is not the bare name of a program`;
+  if (!commandName.safeParse(program).success) {
+    const isAddress = /^\w[\w-]*(?:\.[\w-]+)*(?::\d+|\.\w+)(?:\/|$)/.test(program);
+    const also = isAddress ? ', and an address begins with https:// or http://' : '';
+    return `${quoted(program)} is not the bare name of a program${also}`;
+  }
   return args.length >= maxWords ? `it has more than ${maxWords} words` : [program, ...args];
 }
 

@@ -43,7 +43,11 @@ export async function forget(
   const kept = listKept(context);
   const fits = kept.filter(({ id }) => wanted === 'all' || id === wanted || isEnd(wanted, id));
   if (wanted === 'all') for (const path of keptPaths(context.home)) await removeKept(path);
-  else if (fits.length !== 1) throw nothing(`${fits.length === 0 ? 'no' : 'more than one'} call is kept under this id`);
+  else if (fits.length !== 1)
+    throw nothing(
+      `${fits.length === 0 ? 'no' : 'more than one'} call is kept under this id`,
+      'svc approve --list shows what is kept',
+    );
   else for (const call of fits) await changeKept(call.path, (now) => without(now, call));
   const forgotten = fits.map(({ id }) => id);
   context.stdout.write(json === true ? jsonLine({ forgotten }) : say`forgot ${forgotten.length} of ${kept.length}\n`);

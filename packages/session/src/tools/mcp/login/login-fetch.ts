@@ -94,7 +94,7 @@ export async function askedBy(
     if (signal?.aborted === true) throw new Diagnostic('E-IO-003', 'the login was left');
     if (limit.signal.aborted) throw refused(url, `did not answer in ${askMs / 1000} seconds`);
     if (!isNetworkError(error)) throw error;
-    throw refused(url, `could not be asked: ${networkReason(error)}`);
+    throw refused(url, `could not be asked: ${networkReason(error)}`, 'check the address, and that the server runs');
   } finally {
     answer?.destroy();
     clearTimeout(timer);
@@ -106,6 +106,7 @@ function isWithin(location: string, url: URL): boolean {
   return URL.canParse(location, url.href) && new URL(location, url).origin === url.origin;
 }
 
-function refused(url: URL, what: string): Diagnostic {
-  return new Diagnostic('E-RUN-240', `${url.origin}${url.pathname} ${what}`);
+function refused(url: URL, what: string, hint?: string): Diagnostic {
+  const helped = hint === undefined ? {} : { hint };
+  return new Diagnostic('E-RUN-240', `${url.origin}${url.pathname} ${what}`, helped);
 }

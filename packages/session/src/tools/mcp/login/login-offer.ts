@@ -55,8 +55,10 @@ export async function findOffer(server: URL, asking: Asking, wanted: string | nu
   if (about !== undefined && about.origin !== server.origin)
     throw refused(server, `says of itself only at ${printable(about.origin)}, which is another origin`);
   const asksNobody = (error: unknown): never => {
-    if (!response.ok || !(error instanceof Diagnostic)) throw error;
-    throw refused(server, 'asks nobody to log in');
+    if (!(error instanceof Diagnostic)) throw error;
+    if (response.ok) throw refused(server, 'asks nobody to log in');
+    const hint = 'it may want a token: svc add mcp+<address> --auth-env NAME takes that of a variable';
+    throw error.hint === undefined ? new Diagnostic(error.code, error.message, { hint }) : error;
   };
   const own = await understood(server, () =>
     sdk.discoverOAuthProtectedResourceMetadata(
