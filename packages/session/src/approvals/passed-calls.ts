@@ -16,7 +16,7 @@ interface PassedCallsDeps extends WaitingApprovalsDeps {
 }
 
 /** The longest that a manifest lets a question wait. */
-const maxPassedMs = 86_400_000;
+export const maxPassedMs = 86_400_000;
 
 /** A question that can be answered before the turn of its task. */
 export interface OfferedCall {

@@ -16,6 +16,7 @@ import { redactedJson } from '@svc/record/trace/file-trace.ts';
 import type { AskingChild } from '../delegation/delegations-deps.ts';
 import type { ParentLine } from '../delegation/parent-line.ts';
 import type { PassedCall, Task } from '../task/task.ts';
+import { maxPassedMs } from './passed-calls.ts';
 
 export interface PassedQuestionsDeps {
   /** Is null in the session that a person has started, which asks them itself. */
@@ -124,16 +125,20 @@ export class PassedQuestions {
   }
 
   async #askPerson(child: AskingChild, passed: PassedCall, withdrawn: AbortSignal): Promise<ParentReply> {
-    const { whyUnattended, submit, offer, cancel } = this.#deps;
+    const { whyUnattended, submit, offer, cancel, clock } = this.#deps;
     const why = await whyUnattended();
     if (why !== null) return refused(why);
     if (withdrawn.aborted) return { kind: 'waits' };
     const task = submit(child, passed);
     if (task === null) return refused('the capsule that started it takes no further task');
-    const answered = offer(task, passed);
+    const whenOver = offer(task, passed) ?? task.whenEnded;
     const over = (): void => (passed.end === null ? cancel(task) : undefined);
     withdrawn.addEventListener('abort', over, { once: true });
-    await (answered ?? task.whenEnded);
+    const leftMs = passed.question.expiresAtMs - clock.now();
+    await atMost(clock, Math.min(Math.max(1, leftMs), maxPassedMs), whenOver);
+    // A child that is stopped does not withdraw it, and only the first one is shown before its turn.
+    if (task.state === 'submitted') over();
+    await whenOver;
     return sealed(child, passed.question, answerOf(task, passed));
   }
 

@@ -104,7 +104,8 @@ export class WaitingApprovals {
   withdraw(id: string): void {
     const offered = this.#offered.get(id);
     if (!this.#offered.delete(id) || offered === undefined) return;
-    this.#close(offered.asked, { decision: 'canceled', by: 'task' });
+    const isLate = this.#deps.clock.now() >= offered.asked.expiresAtMs;
+    this.#close(offered.asked, isLate ? { decision: 'expired', by: 'clock' } : { decision: 'canceled', by: 'task' });
   }
 
   /** Asks with the question that `make` gives, which is settled and written once this resolves. Rejects as `ask` does, and then it is settled too. */

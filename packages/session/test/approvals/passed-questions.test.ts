@@ -227,6 +227,29 @@ describe('the question of a child', () => {
     work.end();
   });
 
+  it('ends with its time, though its child says nothing, so that the next one is shown', async () => {
+    const work = pending();
+    const working: Turn = async () => {
+      await work.over;
+      return says('Done.');
+    };
+    const { fixture, approvals, records, ask } = asked({}, undefined, [working]);
+    const { board } = fixture.session;
+    const shown = (): readonly string[] =>
+      board.live().flatMap(({ offered }) => offered?.approval?.capsule.at(-1) ?? []);
+    board.submit({ text: 'Work.', origin: 'user', trust: 'trusted' });
+    await expect.poll(() => fixture.lines.some((line) => line.includes('working'))).toBe(true);
+    const heard = ask(childOf('stopped'), questionOf('apr_1', { expiresAtMs: startMs + 10_000 }));
+    void ask(childOf('other'), questionOf('apr_2'));
+    await expect.poll(() => approvals.list().length).toBe(2);
+    expect(shown()).toEqual(['stopped']);
+    fixture.clock.advance(10_000);
+    await expect.poll(shown).toEqual(['other']);
+    expect(await heard).toMatchObject({ decision: 'deny' });
+    expect(records.at(-1)).toMatchObject({ k: 'settled', decision: 'expired', by: 'clock' });
+    work.end();
+  });
+
   it('gives way to a question of the task that runs, and is shown again after it and in its own turn', async () => {
     const work = pending();
     const working: Turn = async () => {
