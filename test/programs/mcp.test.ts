@@ -250,7 +250,8 @@ describe('the server of an artifact', () => {
     chooses('["*", { pid: b }]');
     const refused = await svc(workspace, ['run', '--workdir', 'work', '--task', 'Do it.']);
     expect(refused.stderr).toContain(
-      'error[E-CAP-014]: the tool odd__b of the artifact odd and the tool odd__b of the artifact odd share one name\n',
+      'error[E-CAP-014]: the tool odd__b of the artifact odd and the tool odd__b of the artifact odd share one name\n' +
+        'hint: take one of them out, or give a tool of an MCP server another name in tools of its entry: { <tool>: <name> }\n',
     );
   });
 

@@ -236,7 +236,11 @@ function nameProblems(tools: readonly Tool[]): Diagnostic[] {
     if (tool.kind !== 'runtime' && runtimeToolNames.has(tool.name)) {
       problems.push(new Diagnostic('E-CAP-013', `${described(tool)} takes the name of a runtime tool`));
     } else if (other !== undefined) {
-      problems.push(new Diagnostic('E-CAP-014', `${described(other)} and ${described(tool)} share one name`));
+      problems.push(
+        new Diagnostic('E-CAP-014', `${described(other)} and ${described(tool)} share one name`, {
+          hint: 'take one of them out, or give a tool of an MCP server another name in tools of its entry: { <tool>: <name> }',
+        }),
+      );
     }
     seen.set(tool.name, tool);
   }
