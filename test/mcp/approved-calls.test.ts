@@ -6,7 +6,14 @@ import { afterEach, describe, expect, it, onTestFinished } from 'vitest';
 
 import { useCapsules } from '../support/capsule-folders.ts';
 import { calls, says, script } from '../support/scripted-turns.ts';
-import { startCapsule, svc, type RunLine, type SvcProcess } from '../support/svc-process.ts';
+import {
+  ask as askCapsule,
+  type RpcAnswer,
+  startCapsule,
+  svc,
+  type RunLine,
+  type SvcProcess,
+} from '../support/svc-process.ts';
 import type { Workspace } from '../support/workspace.ts';
 
 const capsule = useCapsules();
@@ -93,7 +100,7 @@ function settled({ workspace, line }: Started): readonly string[] {
 
 describe.each(revisions)('a client of the revision %s', (revision) => {
   it('shows its user the call in a form, and the answer settles it', async () => {
-    const session = await started('mcp', "'a\u202Eb'");
+    const session = await started('mcp, terminal', "'a\u202Eb'");
     const seen: unknown[] = [];
     const said = await session.call('read,send,answer', revision, (message, schema) => {
       seen.push(message, schema);
@@ -210,6 +217,19 @@ it('a client that follows its task by itself gets the form with it, and only who
   await update('read,send,answer', { decision: 'always' });
   await update('read,send,answer', { answer: 'once' });
   expect((await update('read,send', { decision: 'once' })).result).toBe(undefined);
+  // Neither another door nor the key of the session answers where the manifest names mcp alone.
+  const token = await session.tokenOf('read,send,answer');
+  const rpc = async (method: string, params: object): Promise<RpcAnswer> =>
+    await askCapsule(session.line.url, method, params, token);
+  const { result: listed } = await rpc('approvals/list', {});
+  const [open] = (listed as { approvals: { id: string; digest: string }[] }).approvals;
+  const allow = { id: open?.id, digest: open?.digest, decision: 'allow' };
+  const names = 'elsewhere: approvals.answer of its manifest names mcp';
+  expect(await rpc('approvals/answer', allow)).toMatchObject({
+    error: { code: -32_052, message: `Approval is answered ${names}`, data: { answer: ['mcp'] } },
+  });
+  const { code, stderr } = await svc(session.workspace, ['approve', '--allow']);
+  expect([code, stderr]).toEqual([1, expect.stringContaining(`nothing was answered: Approval is answered ${names}`)]);
   expect(settled(session)).toEqual([]);
   await update('read,send,answer', { decision: 'once' });
   await expect.poll(() => existsSync(join(session.line.workdir, 'a')), { timeout: 30_000 }).toBe(true);

@@ -177,7 +177,7 @@ describe('a reader of live events', () => {
     const answers = await home.add('answers', { scopes: ['read', 'answer'] });
     const capsule = await open({ callers: home.callers({ listenerToken: null, personKey: 'key-of-the-session' }) });
     const { events } = capsule.fixture.session;
-    const attended = (): readonly boolean[] => [events.isAttendedBy('person'), events.isAttendedBy('token')];
+    const attended = (): readonly boolean[] => [events.isAttendedBy('terminal'), events.isAttendedBy('door')];
     const seen: (readonly boolean[])[] = [];
     for (const [token, isOpted] of [
       [null, true],

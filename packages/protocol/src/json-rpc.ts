@@ -41,6 +41,8 @@ const faults = {
   'approval-settled': [-32050, 'Approval settled already'],
   /** An answer for another call than the one that waits. */
   'approval-differs': [-32051, 'Approval is for another call'],
+  /** Its manifest names other ways by which an answer comes; the data has them. */
+  'approval-elsewhere': [-32052, 'Approval is answered elsewhere'],
   'approval-not-found': [-32001, 'Approval not found'],
 } as const satisfies Record<string, readonly [number, string]>;
 

@@ -200,7 +200,7 @@ export const capsuleKeys: Readonly<Record<string, string>> = {
   'approvals.opaque': 'What becomes of a command line that svc cannot read for sure, unless a rule denies it.',
   'approvals.timeout': 'How long an answer is waited for, 1s to 24h; then the call is denied.',
   'approvals.answer':
-    'Who is asked: the person at the terminal or in the editor that started the session, clients whose door token has the scope answer, or those of MCP by a form. Without it all but mcp.',
+    'Who is asked and may answer: the person at the terminal, by svc approve or in the editor that started the session, clients whose door token has the scope answer, or those of MCP by a form. Without it all but mcp.',
   'approvals.rules': 'Of all rules that match a call, deny beats ask beats allow. Their order means nothing.',
   ...ruleKeys('allow', 'What runs without a question.'),
   ...ruleKeys('ask', 'What a person is asked about.'),

@@ -201,8 +201,8 @@ export interface RunningCapsule {
 export interface Steering {
   /** Answers that question; false when its task does not ask it any more. */
   answer(question: QuestionName, text: string): boolean;
-  /** Answers an approval; false when it does not wait any more, or not for this call. */
-  decide(answer: ApprovalAnswer): boolean;
+  /** Answers an approval. Returns null once that is settled, else why it is not, as a clause. */
+  decide(answer: ApprovalAnswer): string | null;
   /** Cancels that task, if it has not ended. */
   cancel(taskId: string): void;
   /** Passes on the output of the commands of the session, as the bytes come. Call the returned function to stop. */

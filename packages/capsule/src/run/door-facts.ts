@@ -71,7 +71,6 @@ export function doorFacts({ launch, request, url, callers, around, onWarning }: 
     publicUrl: publicUrlOf(request.env) ?? `http://${url}`,
     description: loaded.manifest.description ?? null,
     asksForToken: callers.asksForToken,
-    approvesByForms: loaded.manifest.approvals?.answer.includes('mcp') === true,
     skills: artifacts
       .filter(({ manifest }) => manifest.runtime === 'skill')
       .map(({ manifest: { name, description } }) => ({ name, description })),

@@ -29,5 +29,5 @@ export async function passUp(line: ParentLine, { asked, settled, approvals }: Pa
   if (answer === null) return;
   const { by, ...given } = answer;
   const { id, digest } = asked;
-  approvals.answer({ id, digest, ...given }, by);
+  approvals.answer({ id, digest, ...given }, { principal: by, way: 'parent' });
 }

@@ -311,7 +311,11 @@ function steeringOf({ session: { board, activity, approvals } }: OpenSession, { 
     hearOutput: (listener) => activity.hearOutput(listener),
     redact: recordRedaction(redactor),
     answer: (question, text) => board.answer(question, { text, sender: atTheTerminal }),
-    decide: (answer) => approvals?.answer(answer, 'terminal').kind === 'settled',
+    decide: (answer) => {
+      const result = approvals?.answer(answer, { principal: 'terminal', way: 'terminal' });
+      if (result?.kind === 'settled') return null;
+      return result?.kind === 'elsewhere' ? result.why : 'that call does not wait any more';
+    },
     cancel: (taskId) => {
       const task = board.find(taskId);
       if (task !== undefined) void board.cancel(task, atTheTerminal.principal).catch(raise);

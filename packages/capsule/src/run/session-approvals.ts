@@ -1,6 +1,7 @@
 /** Opens the approvals of a session whose manifest has some, or whose person may grant it more. */
 
 import type { Approvals as ApprovalSettings } from '@svc/artifacts/manifest/approvals.ts';
+import type { CapsuleManifest } from '@svc/artifacts/manifest/schema.ts';
 import type { ChildrenDoor } from '@svc/doors/own/child-questions.ts';
 import { Diagnostic } from '@svc/kit/diagnostics/diagnostic.ts';
 import { recordRedaction } from '@svc/kit/diagnostics/handle-id.ts';
@@ -52,14 +53,16 @@ export async function openApprovals(
   onClose(() => log.close());
   const kept = settings === null ? null : await openKeptCalls(open);
   const { request } = open;
-  const followedFrom = (): Place => (isAttendedBy('person') ? 'terminal' : isAttendedBy('token') ? 'door' : null);
+  const answer = settings?.answer ?? usualPlaces;
+  const followedFrom = (): Place =>
+    (['terminal', 'door'] as const).find((place) => answer.includes(place) && isAttendedBy(place)) ?? null;
   const askedAt = (): Place => request.askedAt?.() ?? (request.changes?.hasPerson === true ? followedFrom() : null);
   const above = request.askKey === undefined ? null : await import('./parent-questions.ts');
   const line = above?.parentLineOf(open) ?? null;
   const unattended = loudly(
     open,
     async () =>
-      await whyUnattended(settings?.answer ?? usualPlaces, open, {
+      await whyUnattended(answer, open, {
         askedAt: askedAt(),
         isNotified: isNotified(),
         line,
@@ -67,6 +70,8 @@ export async function openApprovals(
   );
   const approvals: Approvals = new Approvals({
     rules: settings,
+    // The questions of a child are put and answered where a person is.
+    ways: line === null ? answer : ['parent'],
     timeoutMs: (settings?.timeout ?? grantTimeout) * 1000,
     recorder,
     clock: systemClock,
@@ -144,6 +149,14 @@ function loudly(
   };
 }
 
+/** What is asked for, as far as it says who may be asked. */
+export interface AskingRequest extends Pick<OpenSessionRequest, 'knowsAnswerer'> {
+  readonly request: Pick<OpenSessionRequest['request'], 'approval'>;
+  readonly launch: Pick<OpenSessionRequest['launch'], 'notifyCommand'> & {
+    readonly loaded: { readonly manifest: Pick<CapsuleManifest, 'notify'> };
+  };
+}
+
 /** Who is there. */
 interface Around {
   readonly askedAt: Place;
@@ -152,18 +165,21 @@ interface Around {
 }
 
 /** Why nobody would see a question, or could answer it; null where somebody may. */
-async function whyUnattended(
+export async function whyUnattended(
   answer: ApprovalSettings['answer'],
-  { request, launch, knowsAnswerer }: OpenSessionRequest,
+  { request, launch, knowsAnswerer }: AskingRequest,
   { askedAt, isNotified, line }: Around,
 ): Promise<string | null> {
   if (line !== null) return await line.whyUnattended();
   if (request.approval !== null) return 'nobody is asked for a capsule that a step of a plan has started';
   if (askedAt !== null && answer.includes(askedAt)) return null;
-  if (isNotified) return null;
+  // A person who reads a notification answers with the key of the session.
+  if (isNotified && answer.includes('terminal')) return null;
   if ((answer.includes('door') || answer.includes('mcp')) && (await knowsAnswerer())) return null;
   const isTold = launch.loaded.manifest.notify !== undefined;
   const target =
     launch.notifyCommand !== null ? 'a program that fails' : isTold ? 'a target that takes no more' : 'no target';
+  if (!usualPlaces.every((place) => answer.includes(place)))
+    return `nobody can be asked: approvals.answer names ${answer.join(', ')}, and nobody is there who could answer so`;
   return `nobody can be asked: there is neither a terminal nor an editor, no door token has the scope answer, and notify names ${target}`;
 }

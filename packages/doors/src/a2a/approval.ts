@@ -4,7 +4,7 @@ import { HttpRefusal } from '@svc/kit/http/refusal.ts';
 import { encodeOpenApproval, parseApprovalAnswer } from '@svc/protocol/approval.ts';
 import { asJsonObject, type JsonObject } from '@svc/protocol/json-object.ts';
 import type { TaskRecord } from '@svc/session/task/task-record.ts';
-import { mayApprove, type Principal } from '../callers/principal.ts';
+import { answererOf, type Principal } from '../callers/principal.ts';
 import type { DoorCore } from '../core/door-core.ts';
 import { faultOf, invalidField } from './errors.ts';
 import type { ReceivedA2aMessage } from './params.ts';
@@ -35,7 +35,8 @@ export function approves(
       'The task waits for an approval, which one data part gives: id, digest and decision of its status',
     );
   }
-  if (!mayApprove(principal)) {
+  const way = answererOf(principal);
+  if (way === null) {
     throw new HttpRefusal(
       403,
       'approver_missing',
@@ -44,13 +45,17 @@ export function approves(
   }
   const parsed = parseApprovalAnswer(data);
   if (parsed.kind === 'invalid') throw invalidField('message.parts[0].data', parsed.problem);
-  const result = session.approvals?.answer(parsed.answer, principal.name) ?? { kind: 'unknown' };
+  const result = session.approvals?.answer(parsed.answer, { principal: principal.name, way }) ?? { kind: 'unknown' };
   switch (result.kind) {
     case 'settled':
       return true;
     case 'already': {
       const { decision, by } = result.settled;
       throw unsupported(`The approval was settled before: ${decision} by ${by}`, { decision, by });
+    }
+    case 'elsewhere': {
+      const { ways, why } = result;
+      throw unsupported(`The approval is answered elsewhere: ${why}`, { answer: ways.join(', ') });
     }
     case 'other-digest':
       throw unsupported('The answer is for another call than the one that waits');

@@ -2,7 +2,7 @@ import { expect, it } from 'vitest';
 
 import type { ContextId, TaskId } from '@svc/protocol/ids.ts';
 import { type Sender, Task } from '@svc/session/task/task.ts';
-import { maySee, onlyPrincipal } from './principal.ts';
+import { answererOf, childPrincipal, maySee, onlyPrincipal, personHere } from './principal.ts';
 
 function taskOf(sender: Sender | null): Task {
   const identity = { id: 'tsk_1' as TaskId, contextId: 'c' as ContextId };
@@ -18,6 +18,14 @@ it('who runs the capsule sees every task', () => {
   });
   expect(maySee(operator, taskOf({ principal: 'ann', tags: {} }))).toBe(true);
   expect(maySee(operator, taskOf(null))).toBe(true);
+});
+
+it('the key of the session answers as the terminal does, a token with the scope as a door, and nobody else', () => {
+  const ann = { name: 'token:ann', seesAll: false, scopes: ['read', 'answer'] } as const;
+  const child = { delegationId: 'dlg_1' } as Parameters<typeof childPrincipal>[0];
+  const all = [personHere, ann, { ...ann, scopes: ['send'] } as const, childPrincipal(child)];
+  const own = onlyPrincipal('local')({ headers: {} });
+  expect([...all, own].map((principal) => answererOf(principal))).toEqual(['terminal', 'door', null, null, null]);
 });
 
 it('everybody else sees their own alone, and none that the capsule gave itself', () => {

@@ -35,17 +35,12 @@ export function childPrincipal(child: AskingChild): Principal {
 }
 
 /**
- * Whether the principal may say that a call runs. Being on this machine is not enough, and neither is the listener token: a tool that reaches the loopback
- * interface is there too, and children are started with that token.
+ * By what the principal may say that a call runs; null where it may not. Being on this machine is not enough, and neither is the listener token: a tool that
+ * reaches the loopback interface is there too, and children are started with that token.
  */
-export function mayApprove(principal: Principal): boolean {
-  return answererOf(principal) !== null;
-}
-
-/** By what it may say so; null where it may not. */
 export function answererOf({ isPerson, seesAll, scopes: held }: Principal): Answerer | null {
-  if (isPerson === true) return 'person';
-  return !seesAll && held.includes('answer') ? 'token' : null;
+  if (isPerson === true) return 'terminal';
+  return !seesAll && held.includes('answer') ? 'door' : null;
 }
 
 /** The server lets in only the one client that the listener knows. */

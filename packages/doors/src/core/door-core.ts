@@ -41,8 +41,6 @@ export interface DoorFacts {
   /** Whether clients have to show a token. */
   readonly asksForToken: boolean;
   readonly skills: readonly OfferedSkill[];
-  /** Whether clients of MCP may approve calls by forms; false when absent. */
-  readonly approvesByForms?: boolean;
   /** Where notifications may be pushed to; absent where nothing is. */
   readonly push?: readonly PushHost[];
   /** Signs the agent card; absent where the user has none. */

@@ -5,7 +5,7 @@ import type { ElicitRequestFormParams } from '@modelcontextprotocol/server';
 import type { AskedApproval } from '@svc/protocol/approval.ts';
 import type { Question } from '@svc/protocol/question.ts';
 import { askedRows } from '@svc/session/approvals/asked-effect.ts';
-import { mayApprove } from '../callers/principal.ts';
+import { answererOf } from '../callers/principal.ts';
 import type { Caller } from './caller.ts';
 
 /** What a client said to a form, as the library has read it. */
@@ -25,14 +25,16 @@ const titles = {
  * token with the scope `answer`. Returns null for any other client, and if a text answers the question.
  */
 export function formedApproval({ approval }: Question, { core, principal }: Caller): AskedApproval | null {
-  return approval !== undefined && core.facts.approvesByForms === true && mayApprove(principal) ? approval : null;
+  if (approval === undefined || core.session.approvals?.takes('mcp') !== true) return null;
+  return answererOf(principal) === null ? null : approval;
 }
 
 /** The call first, in rows of printable ASCII; nothing is chosen beforehand. */
-export function approvalForm(asked: AskedApproval): ElicitRequestFormParams {
+export function approvalForm(asked: AskedApproval, { core }: Pick<Caller, 'core'>): ElicitRequestFormParams {
+  const alsoBy = core.session.approvals?.takes('terminal') === true ? [`svc approve ${asked.id} answers it too`] : [];
   return {
     mode: 'form',
-    message: [...askedRows(asked), `svc approve ${asked.id} answers it too`].join('\n'),
+    message: [...askedRows(asked), ...alsoBy].join('\n'),
     requestedSchema: {
       type: 'object',
       properties: {
@@ -60,5 +62,8 @@ export function settleByForm(
   const option = options.find((offered) => offered === chosen);
   if (option === undefined && chosen !== 'deny') return;
   const decision = option === undefined ? 'deny' : 'allow';
-  core.session.approvals?.answer({ id, digest, decision, option: option ?? 'once', note: null }, principal.name);
+  core.session.approvals?.answer(
+    { id, digest, decision, option: option ?? 'once', note: null },
+    { principal: principal.name, way: 'mcp' },
+  );
 }

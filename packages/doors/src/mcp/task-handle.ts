@@ -40,7 +40,7 @@ export function taskHandle(record: TaskRecord): TaskHandle {
 /** The form of a question, for the user of the client. Returns null for a call that this client may not approve. */
 export function formOf(question: Question, caller: Caller): ElicitRequestFormParams | null {
   const approval = formedApproval(question, caller);
-  if (approval !== null) return approvalForm(approval);
+  if (approval !== null) return approvalForm(approval, caller);
   return question.approval === undefined ? answerForm(question) : null;
 }
 

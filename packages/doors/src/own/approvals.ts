@@ -5,7 +5,7 @@ import { encodeOpenApproval, encodeSettledApproval, parseApprovalAnswer } from '
 import type { JsonObject } from '@svc/protocol/json-object.ts';
 import { JsonRpcFault } from '@svc/protocol/json-rpc.ts';
 import type { Session } from '@svc/session/session.ts';
-import { mayApprove, type Principal } from '../callers/principal.ts';
+import { answererOf, type Principal } from '../callers/principal.ts';
 
 /** `approvals/list`: what waits, with all that an answer needs. */
 export function listApprovals({ approvals }: Pick<Session, 'approvals'>): JsonObject {
@@ -14,7 +14,8 @@ export function listApprovals({ approvals }: Pick<Session, 'approvals'>): JsonOb
 
 /**
  * `approvals/answer`: how the approval is settled now. Throws the refusal 403 for a client that may not say what runs, and the faults `-32001` for an
- * approval that does not wait, `-32050` for one that was settled, `-32051` for an answer to another call. Then nothing has happened.
+ * approval that does not wait, `-32050` for one that was settled, `-32051` for an answer to another call, `-32052` for one that comes by another
+ * way than the manifest names. Then nothing has happened.
  */
 export function answerApproval(
   params: unknown,
@@ -23,7 +24,8 @@ export function answerApproval(
     principal,
   }: { readonly session: Pick<Session, 'approvals'>; readonly principal: Principal },
 ): JsonObject {
-  if (!mayApprove(principal)) {
+  const way = answererOf(principal);
+  if (way === null) {
     throw new HttpRefusal(
       403,
       'approver_missing',
@@ -32,12 +34,18 @@ export function answerApproval(
   }
   const parsed = parseApprovalAnswer(params);
   if (parsed.kind === 'invalid') throw new JsonRpcFault('invalid-params', `Invalid params: ${parsed.problem}`);
-  const result = approvals?.answer(parsed.answer, principal.name) ?? { kind: 'unknown' };
+  const result = approvals?.answer(parsed.answer, { principal: principal.name, way }) ?? { kind: 'unknown' };
   switch (result.kind) {
     case 'settled':
       return encodeSettledApproval(result.settled);
     case 'already':
       throw new JsonRpcFault('approval-settled', undefined, encodeSettledApproval(result.settled));
+    case 'elsewhere': {
+      const { ways, why } = result;
+      throw new JsonRpcFault('approval-elsewhere', `Approval is answered elsewhere: ${why}`, {
+        answer: ways,
+      });
+    }
     case 'other-digest':
       throw new JsonRpcFault('approval-differs');
     case 'not-offered':

@@ -16,7 +16,9 @@ import { ProgramRules } from './program-rules.ts';
 import { idOf, promptOf, whatIs } from './question-words.ts';
 import { defaultRule, RequestRules } from './request-rules.ts';
 import {
+  type Answering,
   type AnswerResult,
+  type AnswerWay,
   type AskApproval,
   type MadeQuestion,
   type ReplayedDecision,
@@ -123,9 +125,14 @@ export class Approvals {
     return this.#held.list();
   }
 
+  /** Whether an answer counts that comes by this way. */
+  takes(way: AnswerWay): boolean {
+    return this.#deps.ways.includes(way);
+  }
+
   /** Settles an approval; the first answer counts. Throws the Diagnostic of what cannot be written, and then nothing is settled. */
-  answer(answer: ApprovalAnswer, principal: string): AnswerResult {
-    return this.#held.answer(answer, principal);
+  answer(answer: ApprovalAnswer, by: Answering): AnswerResult {
+    return this.#held.answer(answer, by);
   }
 
   /** Lets the session go on with an answer. False where it does not wait for that. */

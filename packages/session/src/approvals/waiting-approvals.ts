@@ -1,5 +1,6 @@
 /** Holds the question that waits for a person, and takes the answer to it. */
 
+import type { Approvals as ApprovalSettings } from '@svc/artifacts/manifest/approvals.ts';
 import { BoundedMap } from '@svc/kit/bounded-map.ts';
 import type { Clock } from '@svc/kit/clock.ts';
 import type { ApprovalAnswer, AskedApproval, OpenApproval, SettledApproval } from '@svc/protocol/approval.ts';
@@ -8,7 +9,18 @@ import type { ApprovalLog } from '@svc/record/sessions/approval-log.ts';
 import type { Recorder } from '../recorder/recorder.ts';
 import { type ApprovalEnd, type QuestionEnd, type Task, TaskCanceled } from '../task/task.ts';
 
+/** By which way an answer comes: as `approvals.answer` names it, or from the session above. */
+export type AnswerWay = ApprovalSettings['answer'][number] | 'parent';
+
+/** Who answers. */
+export interface Answering {
+  readonly principal: string;
+  readonly way: AnswerWay;
+}
+
 export interface WaitingApprovalsDeps {
+  /** An answer that comes by another way settles nothing. */
+  readonly ways: readonly AnswerWay[];
   readonly recorder: Recorder;
   readonly clock: Pick<Clock, 'now'>;
   readonly log: ApprovalLog;
@@ -25,6 +37,8 @@ export type AnswerResult =
   /** It was settled before. */
   | { readonly kind: 'already'; readonly settled: SettledApproval }
   | { readonly kind: 'unknown' }
+  /** It waits for an answer that comes by one of these ways. */
+  | { readonly kind: 'elsewhere'; readonly ways: readonly AnswerWay[]; readonly why: string }
   /** The answer is for another call than the one that waits. */
   | { readonly kind: 'other-digest' }
   | { readonly kind: 'not-offered' };
@@ -136,13 +150,14 @@ export class WaitingApprovals {
   }
 
   /** Settles an approval; the first answer counts. Throws the Diagnostic of what cannot be written, and then nothing is settled. */
-  answer(answer: ApprovalAnswer, principal: string): AnswerResult {
-    const { clock } = this.#deps;
+  answer(answer: ApprovalAnswer, { principal, way }: Answering): AnswerResult {
+    const { clock, ways } = this.#deps;
     const settled = this.#settled.get(answer.id);
     if (settled !== undefined) return { kind: 'already', settled };
     const offered = this.#offered.get(answer.id);
     const waiting = offered ?? this.#waiting;
     if (waiting === null || waiting.asked.id !== answer.id) return { kind: 'unknown' };
+    if (!ways.includes(way)) return { kind: 'elsewhere', ways, why: answersCome(ways) };
     if (waiting.asked.digest !== answer.digest) return { kind: 'other-digest' };
     if (answer.decision === 'allow' && !waiting.asked.options.includes(answer.option)) return { kind: 'not-offered' };
     const atMs = clock.now();
@@ -198,4 +213,11 @@ export class WaitingApprovals {
     this.#settled.set(id, settled);
     this.#latest = { id, digest };
   }
+}
+
+/** A clause that follows a refusal. */
+function answersCome(ways: readonly AnswerWay[]): string {
+  return ways.includes('parent')
+    ? 'the session that a person has started takes the answer'
+    : `approvals.answer of its manifest names ${ways.join(', ')}`;
 }

@@ -7,6 +7,7 @@ import type { Recorder } from '../recorder/recorder.ts';
 export function replayedApprovals(recorder: Recorder, capsule: string): Approvals {
   return new Approvals({
     rules: { default: 'allow', opaque: 'ask', rules: [] },
+    ways: [],
     timeoutMs: 1000,
     recorder,
     clock: { now: () => 0 },

@@ -6,8 +6,8 @@ import { FrameBatches, type FrameSink, type SentFrame } from './frame-batches.ts
 import type { FrameStore } from './frame-store.ts';
 import { ReplayBuffer, type Replay, WrittenFrame } from './replay-buffer.ts';
 
-/** Who may say that a call runs: the person who started the session, by its key, or a client by a door token. */
-export type Answerer = 'person' | 'token';
+/** By what a client may say that a call runs, as `approvals.answer` names it: by the key of the session, or by a door token. */
+export type Answerer = 'terminal' | 'door';
 
 /** Where long frames are kept. */
 interface FrameKeeping {

@@ -29,6 +29,7 @@ export function askedInCalls({ tool, made, settings, failsAt }: CallsOf) {
     approvals: (recorder, clock) =>
       (approvals = new Approvals({
         rules: settings,
+        ways: ['terminal'],
         timeoutMs: 60_000,
         recorder,
         clock,
@@ -56,7 +57,8 @@ export function askedInCalls({ tool, made, settings, failsAt }: CallsOf) {
   };
   const answer = async (decision: 'allow' | 'deny', option: 'once' | 'session' = 'once', number = 1) => {
     const { id, digest } = await open(number);
-    return approvals?.answer({ id, digest, decision, option, note: null }, 'person').kind;
+    return approvals?.answer({ id, digest, decision, option, note: null }, { principal: 'person', way: 'terminal' })
+      .kind;
   };
   const told = (): readonly string[] =>
     (fixture.driver.requests.at(-1)?.messages ?? []).flatMap((message) =>

@@ -41,6 +41,7 @@ function held(
     approvals: (recorder, clock) =>
       (approvals = new Approvals({
         rules: { ...askAll, ...options.settings },
+        ways: options.settings?.answer ?? askAll.answer,
         timeoutMs: askAll.timeout * 1000,
         recorder,
         clock,
@@ -95,7 +96,9 @@ describe('a call that a person has to approve', () => {
     });
     expect(open.digest).toMatch(/^sha256:[0-9a-f]{64}$/);
     expect(ran).toEqual([]);
-    expect(approvals.answer({ ...allow, ...open }, 'token:anna')).toMatchObject({ kind: 'settled' });
+    expect(approvals.answer({ ...allow, ...open }, { principal: 'token:anna', way: 'door' })).toMatchObject({
+      kind: 'settled',
+    });
     expect((await running).status).toBe('ok');
     expect(ran).toEqual(['main']);
     const { id, digest } = open;
@@ -138,7 +141,7 @@ describe('a call that a person has to approve', () => {
     const running = session.fixture.session.run();
     const open = await asked(session);
     expect(open.options).toEqual(['once', 'session', 'manifest']);
-    session.approvals.answer({ ...allow, ...open, option: 'manifest' }, 'person');
+    session.approvals.answer({ ...allow, ...open, option: 'manifest' }, { principal: 'person', way: 'terminal' });
     expect((await running).status).toBe('ok');
     expect([order, session.ran]).toEqual([['person 0'], ['main']]);
     const next = held(['main'], { ...options, unattended: 'nobody is there' });
@@ -159,14 +162,17 @@ describe('a call that a person has to approve', () => {
     session.fixture.session.board.submit(userTask);
     const running = session.fixture.session.run();
     const open = await asked(session);
-    session.approvals.answer({ ...allow, ...open, option: 'manifest' }, 'person');
+    session.approvals.answer({ ...allow, ...open, option: 'manifest' }, { principal: 'person', way: 'terminal' });
     return { session, running };
   }
 
   it('needs a person again in the session that allowed it in every one, once it was forgotten', async () => {
     const { session, running } = await allowedInEvery(true);
     const again = await asked(session, 2);
-    session.approvals.answer({ ...again, decision: 'deny', option: 'once', note: null }, 'person');
+    session.approvals.answer(
+      { ...again, decision: 'deny', option: 'once', note: null },
+      { principal: 'person', way: 'terminal' },
+    );
     await running;
     expect(session.ran).toEqual(['main']);
   });
@@ -183,7 +189,10 @@ describe('a call that a person has to approve', () => {
     const running = session.fixture.session.run();
     const open = await asked(session);
     const note = 'not on a Friday';
-    session.approvals.answer({ ...open, decision: 'deny', option: 'once', note }, 'person');
+    session.approvals.answer(
+      { ...open, decision: 'deny', option: 'once', note },
+      { principal: 'person', way: 'terminal' },
+    );
     expect((await running).status).toBe('ok');
     expect(session.ran).toEqual([]);
     expect(toolMessages(session)).toEqual(['a person denied this call: not on a Friday']);
@@ -197,7 +206,7 @@ describe('a call that a person has to approve', () => {
     const running = session.fixture.session.run();
     const open = await asked(session);
     session.fixture.clock.advance(60_000);
-    expect(session.approvals.answer({ ...allow, ...open }, 'person')).toMatchObject({
+    expect(session.approvals.answer({ ...allow, ...open }, { principal: 'person', way: 'terminal' })).toMatchObject({
       kind: 'already',
       settled: { decision: 'expired', by: 'clock' },
     });
@@ -216,19 +225,49 @@ describe('a call that a person has to approve', () => {
     const running = session.fixture.session.run();
     const open = await asked(session);
     const { approvals } = session;
-    expect(approvals.answer({ ...allow, ...open, digest: 'sha256:0' }, 'a')).toEqual({ kind: 'other-digest' });
-    expect(approvals.answer({ ...allow, ...open, id: 'apr_1' }, 'a')).toEqual({ kind: 'unknown' });
-    expect(approvals.answer({ ...open, decision: 'deny', option: 'once', note: null }, 'a')).toMatchObject({
+    expect(approvals.answer({ ...allow, ...open, digest: 'sha256:0' }, { principal: 'a', way: 'door' })).toEqual({
+      kind: 'other-digest',
+    });
+    expect(approvals.answer({ ...allow, ...open, id: 'apr_1' }, { principal: 'a', way: 'door' })).toEqual({
+      kind: 'unknown',
+    });
+    expect(
+      approvals.answer({ ...open, decision: 'deny', option: 'once', note: null }, { principal: 'a', way: 'door' }),
+    ).toMatchObject({
       kind: 'settled',
     });
-    expect(approvals.answer({ ...allow, ...open }, 'b')).toMatchObject({
+    expect(approvals.answer({ ...allow, ...open }, { principal: 'b', way: 'door' })).toMatchObject({
       kind: 'already',
       settled: { decision: 'deny', by: 'a' },
     });
     await running;
     expect(session.ran).toEqual([]);
-    expect(approvals.answer({ ...allow, ...open }, 'b')).toMatchObject({ kind: 'already' });
+    expect(approvals.answer({ ...allow, ...open }, { principal: 'b', way: 'door' })).toMatchObject({ kind: 'already' });
   });
+
+  it.each(['terminal', 'door', 'acp', 'mcp'] as const)(
+    'takes the answer that comes by %s where approvals.answer names it, and nothing changes by any other way',
+    async (way) => {
+      const others = (['terminal', 'door', 'acp', 'mcp', 'parent'] as const).filter((each) => each !== way);
+      const session = held(['main'], { settings: { answer: [way] } });
+      session.fixture.session.board.submit(userTask);
+      const running = session.fixture.session.run();
+      const open = await asked(session);
+      const { approvals, log } = session;
+      for (const other of others) {
+        expect(approvals.answer({ ...allow, ...open }, { principal: 'a', way: other })).toEqual({
+          kind: 'elsewhere',
+          ways: [way],
+          why: `approvals.answer of its manifest names ${way}`,
+        });
+        expect(approvals.takes(other)).toBe(false);
+      }
+      expect([session.ran, approvals.list(), log.map(({ k }) => k)]).toEqual([[], [open], ['asked']]);
+      expect(approvals.answer({ ...allow, ...open }, { principal: 'a', way })).toMatchObject({ kind: 'settled' });
+      await running;
+      expect(session.ran).toEqual(['main']);
+    },
+  );
 
   it('takes no message for an answer, whatever that says', async () => {
     const session = held(['main']);
@@ -246,7 +285,7 @@ describe('a call that a person has to approve', () => {
     await running;
     expect(session.ran).toEqual([]);
     expect(session.log.at(-1)).toMatchObject({ k: 'settled', decision: 'canceled', by: 'task' });
-    expect(session.approvals.answer({ ...allow, ...open }, 'b')).toMatchObject({
+    expect(session.approvals.answer({ ...allow, ...open }, { principal: 'b', way: 'door' })).toMatchObject({
       kind: 'already',
       settled: { decision: 'canceled' },
     });
@@ -257,11 +296,14 @@ describe('a call that a person has to approve', () => {
     session.fixture.session.board.submit(userTask);
     const running = session.fixture.session.run();
     const first = await asked(session);
-    session.approvals.answer({ ...allow, ...first, option: 'session' }, 'person');
+    session.approvals.answer({ ...allow, ...first, option: 'session' }, { principal: 'person', way: 'terminal' });
     const second = await asked(session, 2);
     expect(second.effect).toMatchObject({ arguments: { to: 'prod' } });
     expect(session.ran).toEqual(['main', 'main']);
-    session.approvals.answer({ ...second, decision: 'deny', option: 'once', note: null }, 'person');
+    session.approvals.answer(
+      { ...second, decision: 'deny', option: 'once', note: null },
+      { principal: 'person', way: 'terminal' },
+    );
     await running;
     expect(session.ran).toEqual(['main', 'main']);
     expect(session.log.filter(({ k }) => k === 'started')).toMatchObject([{ id: first.id }, { id: first.id }]);
@@ -291,7 +333,10 @@ describe('a call that a person has to approve', () => {
       const open = await asked(session);
       digests.push(open.digest);
       expect(JSON.stringify([open, session.log])).not.toContain('hunter2');
-      session.approvals.answer({ ...open, decision: 'deny', option: 'once', note: null }, 'person');
+      session.approvals.answer(
+        { ...open, decision: 'deny', option: 'once', note: null },
+        { principal: 'person', way: 'terminal' },
+      );
       await running;
     }
     expect(new Set(digests).size).toBe(2);
@@ -305,7 +350,8 @@ describe('a call that a person has to approve', () => {
       const running = session.fixture.session.run();
       if (failsAt !== 'asked') {
         const open = await asked(session);
-        const answer = (): unknown => session.approvals.answer({ ...allow, ...open }, 'person');
+        const answer = (): unknown =>
+          session.approvals.answer({ ...allow, ...open }, { principal: 'person', way: 'terminal' });
         if (failsAt === 'settled') {
           expect(answer).toThrow('no space left');
           session.fixture.session.trap(new Diagnostic('E-IO-002', 'no space left'));
@@ -324,10 +370,12 @@ describe('a call that a person has to approve', () => {
     expect(open.options).toEqual(['once']);
     expect(JSON.stringify(open).length).toBeLessThan(6000);
     expect(open.effect).toMatchObject({ kind: 'tool', tool: 'push', bytes: 70_051 });
-    expect(session.approvals.answer({ ...allow, ...open, option: 'session' }, 'person')).toEqual({
+    expect(
+      session.approvals.answer({ ...allow, ...open, option: 'session' }, { principal: 'person', way: 'terminal' }),
+    ).toEqual({
       kind: 'not-offered',
     });
-    session.approvals.answer({ ...allow, ...open }, 'person');
+    session.approvals.answer({ ...allow, ...open }, { principal: 'person', way: 'terminal' });
     await running;
     expect(session.ran).toHaveLength(1);
   });

@@ -123,6 +123,7 @@ async function played({ texts, steps, keeps, dies }: Plan, folder: string): Prom
     approvals: (recorder, clock) =>
       (approvals = new Approvals({
         rules: { default: 'ask', opaque: 'ask', rules },
+        ways: ['door'],
         timeoutMs: 60_000,
         recorder,
         clock,
@@ -183,15 +184,21 @@ async function played({ texts, steps, keeps, dies }: Plan, folder: string): Prom
       switch (each.does) {
         case 'allow':
         case 'deny':
-          answers.answer({ ...allow, decision: each.does, option: each.far }, each.by);
+          answers.answer({ ...allow, decision: each.does, option: each.far }, { principal: each.by, way: 'door' });
           return;
         case 'forge':
-          if (answers.answer({ ...allow, digest: last?.digest ?? 'sha256:0' }, 'forger').kind === 'settled') {
+          if (
+            answers.answer({ ...allow, digest: last?.digest ?? 'sha256:0' }, { principal: 'forger', way: 'door' })
+              .kind === 'settled'
+          ) {
             if (last?.digest !== open.digest) faults.push('an answer for another call counted');
           }
           return;
         case 'late':
-          if (last !== null && answers.answer({ ...allow, ...last }, 'late').kind === 'settled') {
+          if (
+            last !== null &&
+            answers.answer({ ...allow, ...last }, { principal: 'late', way: 'door' }).kind === 'settled'
+          ) {
             faults.push('an approval was settled twice');
           }
           return;

@@ -114,7 +114,8 @@ async function played({ texts, steps, dies }: Plan, folder: string): Promise<Pas
   const sides = { child: new Side(folder, 'child'), parent: new Side(folder, 'parent') };
   const logs = { child: sides.child.log(diesAt('child')), parent: sides.parent.log(diesAt('parent')) };
   const made = new Map<End, Approvals>();
-  const common = { timeoutMs: 60_000, unattended: async () => null, redact: (text: string) => text };
+  const ways: ApprovalsDeps['ways'] = ['door', 'parent'];
+  const common = { ways, timeoutMs: 60_000, unattended: async () => null, redact: (text: string) => text };
   let [ran, ranFromAbove] = [0, 0];
   /** Whether something else than an answer or a clock may end the call. */
   let isInterrupted = dies?.at === 'child';
@@ -254,7 +255,7 @@ async function played({ texts, steps, dies }: Plan, folder: string): Promise<Pas
     if (answer === null || sides.child.isDead) return;
     const { by, ...given } = answer;
     try {
-      approvalsOf('child').answer({ id: asked.id, digest: asked.digest, ...given }, by);
+      approvalsOf('child').answer({ id: asked.id, digest: asked.digest, ...given }, { principal: by, way: 'parent' });
     } catch (error) {
       endOf(child, error);
     }
@@ -298,9 +299,10 @@ async function played({ texts, steps, dies }: Plan, folder: string): Promise<Pas
       if (open === undefined) return;
       const answer = { id: open.id, digest: open.digest, option: far, note: null } as const;
       const by = at === 'child' ? 'person' : 'token:above';
-      if (does === 'allow' || does === 'deny') approvalsOf(at).answer({ ...answer, decision: does }, by);
+      if (does === 'allow' || does === 'deny')
+        approvalsOf(at).answer({ ...answer, decision: does }, { principal: by, way: 'door' });
       const forged = { ...answer, digest: 'sha256:0', decision: 'allow' } as const;
-      if (does === 'forge' && approvalsOf(at).answer(forged, 'forger').kind === 'settled')
+      if (does === 'forge' && approvalsOf(at).answer(forged, { principal: 'forger', way: 'door' }).kind === 'settled')
         faults.push('an answer for another call counted');
     } catch (error) {
       endOf(fixtures[at], error);

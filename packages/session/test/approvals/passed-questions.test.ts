@@ -10,7 +10,7 @@ import type { ParentReply, PassedQuestion } from '@svc/protocol/passed-question.
 import type { ApprovalRecord } from '@svc/record/sessions/approval-log.ts';
 import { calls, says, type Turn } from '../../../../test/support/fake-driver.ts';
 import { fakeTool, passed, SessionFixture } from '../../../../test/support/session-fixture.ts';
-import { Approvals } from '../../src/approvals/approvals.ts';
+import { Approvals, type ApprovalsDeps } from '../../src/approvals/approvals.ts';
 import { offersOf } from '../../src/approvals/shown-offers.ts';
 import { PassedQuestions, type PassedQuestionsDeps } from '../../src/approvals/passed-questions.ts';
 import { ChildKey, hashOf } from '../../src/delegation/child-key.ts';
@@ -66,7 +66,12 @@ const asking = fakeTool('ask', async (_args, { requestInput }) => {
 });
 
 /** The session of a person, whose children ask it. */
-function asked(changes: Partial<PassedQuestionsDeps> = {}, failsAt?: ApprovalRecord['k'], turns: readonly Turn[] = []) {
+function asked(
+  changes: Partial<PassedQuestionsDeps> = {},
+  failsAt?: ApprovalRecord['k'],
+  turns: readonly Turn[] = [],
+  ways: ApprovalsDeps['ways'] = ['terminal', 'door'],
+) {
   const records: ApprovalRecord[] = [];
   const log = {
     write: (record: ApprovalRecord) => {
@@ -82,7 +87,7 @@ function asked(changes: Partial<PassedQuestionsDeps> = {}, failsAt?: ApprovalRec
     acceptance: { afterTask: 'sleep' },
     approvals: (recorder, clock) => {
       const unattended = async (): Promise<null> => null;
-      const parts = { rules: null, timeoutMs: 1000, recorder, clock, log, unattended, capsule: 'lead' };
+      const parts = { rules: null, ways, timeoutMs: 1000, recorder, clock, log, unattended, capsule: 'lead' };
       const approvals = new Approvals({ ...parts, redact: (text) => text });
       made.push(approvals);
       return approvals;
@@ -133,9 +138,16 @@ describe('the question of a child', () => {
     expect(open.prompt).toMatch(
       /^deployer > helper: approve this call\? \["git","push","\\u\{202e\}evil"\] - svc approve apr_/,
     );
-    expect(approvals.answer({ id: open.id, digest: 'sha256:0', ...allow }, 'person').kind).toBe('other-digest');
-    expect(approvals.answer({ id: open.id, digest, ...allow, option: 'manifest' }, 'person').kind).toBe('not-offered');
-    expect(approvals.answer({ id: open.id, digest, ...allow }, 'token:anna').kind).toBe('settled');
+    expect(
+      approvals.answer({ id: open.id, digest: 'sha256:0', ...allow }, { principal: 'person', way: 'terminal' }).kind,
+    ).toBe('other-digest');
+    expect(
+      approvals.answer({ id: open.id, digest, ...allow, option: 'manifest' }, { principal: 'person', way: 'terminal' })
+        .kind,
+    ).toBe('not-offered');
+    expect(approvals.answer({ id: open.id, digest, ...allow }, { principal: 'token:anna', way: 'door' }).kind).toBe(
+      'settled',
+    );
     const reply = await heard;
     if (reply.kind !== 'answered') throw new Error(`it is ${reply.kind}`);
     expect(reply).toMatchObject({ ...allow, by: 'token:anna' });
@@ -150,6 +162,28 @@ describe('the question of a child', () => {
     expect([fixture.driver.requests, fixture.results]).toEqual([[], []]);
   });
 
+  it('takes the answers that the session of that person takes, in its turn and before it', async () => {
+    const turns = [calls(['ask', {}]), says('Done.')];
+    const { fixture, approvals, ask, shown } = asked({}, undefined, turns, ['terminal']);
+    const first = ask(childOf('a'), questionOf('apr_1'));
+    const open = await shown();
+    const second = ask(childOf('b'), questionOf('apr_2'));
+    await expect.poll(() => approvals.list().length).toBe(2);
+    for (const { id } of approvals.list()) {
+      for (const way of ['door', 'acp', 'mcp', 'parent'] as const) {
+        const why = 'approvals.answer of its manifest names terminal';
+        const elsewhere = { kind: 'elsewhere', ways: ['terminal'], why };
+        expect(approvals.answer({ id, digest, ...allow }, { principal: 'a', way })).toEqual(elsewhere);
+      }
+    }
+    expect([approvals.list().length, fixture.session.board.find(open.taskId)?.state]).toEqual([2, 'input-required']);
+    for (const { id } of approvals.list()) {
+      const person = { principal: 'person', way: 'terminal' } as const;
+      expect(approvals.answer({ id, digest, ...allow }, person).kind).toBe('settled');
+    }
+    expect([(await first).kind, (await second).kind]).toEqual(['answered', 'answered']);
+  });
+
   it('never takes the place of the task that runs, or has run last', async () => {
     const { fixture, approvals, ask, shown } = asked();
     const { board } = fixture.session;
@@ -159,7 +193,7 @@ describe('the question of a child', () => {
     const heard = ask(childOf('c'), questionOf('apr_1'));
     const { id, taskId } = await shown();
     expect([board.find(taskId)?.state, board.current()]).toEqual(['input-required', task]);
-    approvals.answer({ id, digest, ...allow }, 'person');
+    approvals.answer({ id, digest, ...allow }, { principal: 'person', way: 'terminal' });
     await heard;
     expect([board.find(taskId)?.state, board.current()]).toEqual(['completed', task]);
   });
@@ -187,9 +221,15 @@ describe('the question of a child', () => {
     const [first, second] = approvals.list();
     if (first === undefined || second === undefined) throw new Error('both wait');
     expect(board.find(first.taskId)?.state).toBe('submitted');
-    expect(approvals.answer({ id: first.id, digest: 'sha256:0', ...allow }, 'person').kind).toBe('other-digest');
-    expect(approvals.answer({ id: first.id, digest, ...allow }, 'token:anna').kind).toBe('settled');
-    expect(approvals.answer({ id: first.id, digest, ...allow }, 'late').kind).toBe('already');
+    expect(
+      approvals.answer({ id: first.id, digest: 'sha256:0', ...allow }, { principal: 'person', way: 'terminal' }).kind,
+    ).toBe('other-digest');
+    expect(approvals.answer({ id: first.id, digest, ...allow }, { principal: 'token:anna', way: 'door' }).kind).toBe(
+      'settled',
+    );
+    expect(approvals.answer({ id: first.id, digest, ...allow }, { principal: 'late', way: 'door' }).kind).toBe(
+      'already',
+    );
     expect(await heard).toMatchObject({ kind: 'answered', ...allow, by: 'token:anna' });
     // The other one is taken back by its child.
     await questions.hear(two, { kind: 'withdraw', id: 'apr_2' });
@@ -274,7 +314,7 @@ describe('the question of a child', () => {
     expect(told).toEqual(['offered', 'question null', 'question-settled null', 'offered again', 'question passed']);
     const [open, ...more] = approvals.list();
     expect(more).toEqual([]);
-    approvals.answer({ id: open?.id ?? '', digest, ...allow }, 'person');
+    approvals.answer({ id: open?.id ?? '', digest, ...allow }, { principal: 'person', way: 'terminal' });
     expect(await heard).toMatchObject({ ...allow, by: 'person' });
   });
 
@@ -305,7 +345,9 @@ describe('the question of a child', () => {
     const first = await shown(1);
     dying.die();
     expect((await lost).kind).toBe('answered');
-    expect(approvals.answer({ id: first.id, digest, ...allow }, 'person')).toMatchObject({
+    expect(
+      approvals.answer({ id: first.id, digest, ...allow }, { principal: 'person', way: 'terminal' }),
+    ).toMatchObject({
       kind: 'already',
       settled: { decision: 'canceled', by: 'task' },
     });
@@ -320,7 +362,9 @@ describe('the question of a child', () => {
     fixture.clock.advance(60_000);
     // Its own session knows that its time is over.
     expect(await late).toEqual({ kind: 'waits' });
-    expect(approvals.answer({ id: third.id, digest, ...allow }, 'person').kind).toBe('already');
+    expect(approvals.answer({ id: third.id, digest, ...allow }, { principal: 'person', way: 'terminal' }).kind).toBe(
+      'already',
+    );
     const ends = records.flatMap((record) => (record.k === 'settled' ? [`${record.decision} ${record.by}`] : []));
     expect(ends).toEqual(['canceled task', 'canceled task', 'expired clock']);
   });

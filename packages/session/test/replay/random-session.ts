@@ -275,7 +275,10 @@ class World {
     if (open === undefined || !chance(2)) return;
     const decision = chance(3) ? 'deny' : 'allow';
     const option = oneOf(['once', 'session', 'manifest'] as const);
-    approvals?.answer({ ...open, decision, option, note: chance(2) ? 'because' : null }, 'person');
+    approvals?.answer(
+      { ...open, decision, option, note: chance(2) ? 'because' : null },
+      { principal: 'person', way: 'terminal' },
+    );
   }
 
   inputs(): ReturnType<typeof replayInputs> {
@@ -348,6 +351,7 @@ function approvalsOf(recorder: Recorder, clock: FakeClock): Approvals {
   if (recorder instanceof Replayer) return replayedApprovals(recorder, 'demo');
   return new Approvals({
     rules: { default: 'allow', opaque: 'ask', rules: approvalRules },
+    ways: ['terminal'],
     timeoutMs: 1000,
     recorder,
     clock,

@@ -244,8 +244,8 @@ export class RunView {
     if (answer === null) return this.say(say`! ${approvalPrompt(asked)}\n`);
     const question = this.#view?.question ?? null;
     if (question !== null) this.#view?.answering(question);
-    if (this.#steering?.decide(answer) === true) this.say(say`${answer.decision === 'allow' ? 'allowed' : 'denied'}\n`);
-    else this.say(say`that call does not wait any more\n`);
+    const why = this.#steering?.decide(answer) ?? null;
+    this.say(say`${why ?? (answer.decision === 'allow' ? 'allowed' : 'denied')}\n`);
   }
 
   get #isTooEarly(): boolean {

@@ -148,7 +148,7 @@ class AcpSession {
         });
       }
       case 'decide':
-        return this.#guarded(async () => this.#parts.door.session.approvals?.answer(order, principal));
+        return this.#guarded(async () => this.#parts.door.session.approvals?.answer(order, { principal, way: 'acp' }));
       case 'cancel':
         return this.#cancel();
       case 'keep':
@@ -163,6 +163,9 @@ class AcpSession {
     switch (activity.kind) {
       case 'question': {
         const { question } = activity;
+        const { approvals } = this.#parts.door.session;
+        if (question.approval !== undefined && approvals?.takes('acp') !== true)
+          return this.#updates.say(`${question.taskId}/${question.waitId}`, `\n${question.prompt}`);
         return this.#say({ kind: 'question', ...question, prompt: question.prompt.toWellFormed() });
       }
       case 'question-settled':

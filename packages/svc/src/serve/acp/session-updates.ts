@@ -67,7 +67,7 @@ export class SessionUpdates {
         return;
       case 'hook-artifact': {
         const { hookName, content } = activity.artifact;
-        return this.#say(`${activity.task.id}/${hookName}`, `\n${content}`);
+        return this.say(`${activity.task.id}/${hookName}`, `\n${content}`);
       }
       case 'noted':
         if (activity.event.event_type !== 'plan_step' || this.#plan === null) return;
@@ -114,7 +114,7 @@ export class SessionUpdates {
     if (state === 'canceled') return { kind: 'end', reason: 'cancelled' };
     if (state === 'completed') return { kind: 'end', reason: this.#isCutOff ? 'max_tokens' : 'end_turn' };
     const why = failure ?? statusMessage ?? 'the task failed';
-    this.#say(`${id}/failure`, `\n${why}`);
+    this.say(`${id}/failure`, `\n${why}`);
     return this.#usedUpTurns
       ? { kind: 'end', reason: 'max_turn_requests' }
       : { kind: 'failed', why: shortened(why, maxWhy) };
@@ -149,7 +149,7 @@ export class SessionUpdates {
     for (const piece of piecesOf(whole)) this.#send({ sessionUpdate, content: textBlock(piece), messageId });
   }
 
-  #say(messageId: string, text: string): void {
+  say(messageId: string, text: string): void {
     for (const piece of piecesOf(text)) {
       this.#send({ sessionUpdate: 'agent_message_chunk', content: textBlock(piece), messageId });
     }

@@ -141,6 +141,7 @@ async function answerTo(
 }
 
 const settledFault = -32_050;
+const elsewhereFault = -32_052;
 const goneFaults: ReadonlySet<number | null> = new Set([settledFault, -32_051, -32_001]);
 
 /** Throws `E-APR-003` where the call does not wait for this answer any more. */
@@ -153,6 +154,9 @@ export async function given(
   } catch (error) {
     if (error instanceof ClientError && goneFaults.has(error.fault)) {
       throw nothing(error.fault === settledFault ? 'it was settled meanwhile' : 'the call does not wait any more');
+    }
+    if (error instanceof ClientError && error.fault === elsewhereFault) {
+      throw nothing(error.refusal ?? error.message);
     }
     throw faultOf(error, { address, method: 'approvals/answer', timeoutMs: callMs });
   }
