@@ -1,11 +1,11 @@
-import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs';
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs';
 import { createServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 
-import { describe, expect, it, onTestFinished } from 'vitest';
+import { describe, expect, it, onTestFinished, type TestContext } from 'vitest';
 
 import { fixtureComponent } from '../../packages/components/test/support/fixture-component.ts';
 import { certify, shown } from '../support/certify.ts';
@@ -56,11 +56,13 @@ async function service(): Promise<Service> {
   return { proxy, certificate: authority.certificate, arrived };
 }
 
-const manifest = `trace: { capture: content }
-artifacts:
+const artifacts = `artifacts:
   - { name: web, version: 1.0.0, source: ./web }
   - { name: sender, version: 1.0.0, source: ./sender }
   - { name: server, version: 1.0.0, source: ./server }
+`;
+/** With the seconds that a call waits for its command. */
+const manifestOf = (graceSecs: number): string => `trace: { capture: content }
 capabilities:
   containment: sealed
   shell: { allow: [bash, curl, git, head, sleep, cat, touch, grep] }
@@ -70,7 +72,7 @@ approvals:
     - ask: { request: "POST ${u}/pulls" }
     - ask: { request: "POST ${u}/repo.git/git-receive-pack" }
     - deny: { request: "DELETE ${u}/**" }
-lifecycle: { task_acceptance: queue, after_task: sleep, shell_grace_secs: 3 }
+lifecycle: { task_acceptance: queue, after_task: sleep, shell_grace_secs: ${graceSecs} }
 `;
 
 const post = (title: string): string => `curl -sS -w ' %{http_code}' --json '{"title":"${title}"}' ${u}/pulls`;
@@ -82,9 +84,21 @@ const scripts: readonly string[] = [
   `head -c 1048577 /dev/zero > large; curl -sS -w ' %{http_code}' --data-binary @large ${u}/pulls`,
   `git clone -q ${u}/repo.git r && git -C r -c user.name=a -c user.email=a@b commit -q --allow-empty -m second`,
   'git -C r push -q origin HEAD:main && git -C r log --format=%s origin/main | cat',
-  `until [ -e go ]; do sleep 0.1; done; ${post('late')}`,
-  'touch go; until grep -q 403 6.out; do sleep 0.1; done',
 ];
+/**
+ * The first ends after its call, since only the second lets it go on. That end comes as a task in which the model calls both again; then the first does
+ * nothing.
+ */
+const late: readonly string[] = [
+  `[ -e go ] || { until [ -e go ]; do sleep 0.1; done; ${post('late')} > late.out 2>&1; }`,
+  'touch go',
+];
+
+/** Calls of `bash` and their files, by the places of the scripts. */
+const callsOf = (all: readonly string[]): readonly object[] =>
+  all.map((_, at) => calls([[`c${at}`, 'bash', { command: `bash ${at}.sh` }]]));
+const filesOf = (all: readonly string[]): Readonly<Record<string, string>> =>
+  Object.fromEntries(all.map((each, at) => [`work/${at}.sh`, `{ ${each}\n} > ${at}.out 2>&1`]));
 
 const artifact = (name: string, more: string): string => `name: ${name}\nversion: 1.0.0\nruntime: tool\n${more}\n`;
 /** A native tool, and an MCP server that sends a request as it lists its tools too. */
@@ -131,15 +145,40 @@ interface Open {
   readonly effect: { readonly path: string; readonly body: { readonly text?: string } };
 }
 
+const environmentOf = ({ proxy, certificate }: Service): Readonly<Record<string, string>> => ({
+  HTTPS_PROXY: `http://127.0.0.1:${proxy.port}`,
+  NO_PROXY: '127.0.0.1',
+  NODE_EXTRA_CA_CERTS: certificate,
+  SVC_CONTAINMENT_CEILING: 'sealed',
+});
+
+async function startedIn(
+  context: TestContext,
+  workspace: Workspace,
+  env: Readonly<Record<string, string>>,
+): ReturnType<typeof startCapsule> {
+  const started = await whereClassIs(
+    context,
+    'sealed',
+    async () => await startCapsule(workspace, ['--workdir', 'work', '--task', 'Go.'], { env }),
+  );
+  onTestFinished(async () => {
+    started.process.child.kill('SIGKILL');
+    await started.process.ended;
+  });
+  return started;
+}
+
 describe('requests of a capsule in sealed that a person is asked about', () => {
   it('arrive once they are allowed, of curl, git, a component, a native tool and an MCP server, and none before or otherwise', async (context) => {
     for (const name of ['curl', 'git']) context.skip(!hasProgram(name), `needs ${name}`);
-    const { proxy, certificate, arrived } = await service();
+    const serving = await service();
+    const { arrived } = serving;
     const web = { method: { tag: 'post' }, scheme: { tag: 'HTTPS' }, authority: host, path: '/pulls', body: 'of web' };
     const workspace = scriptCapsule({
-      manifest,
+      manifest: manifestOf(600) + artifacts,
       script: script(
-        ...scripts.map((_, at) => calls([[`c${at}`, 'bash', { command: `bash ${at}.sh` }]])),
+        ...callsOf(scripts),
         calls([
           ['web', 'web', web],
           ['native', 'sender', {}],
@@ -148,27 +187,13 @@ describe('requests of a capsule in sealed that a person is asked about', () => {
         calls([['last', 'bash', { command: 'bash 0.sh' }]]),
         says('Done.'),
       ),
-      files: {
-        ...programs,
-        ...Object.fromEntries(scripts.map((each, at) => [`work/${at}.sh`, `{ ${each}\n} > ${at}.out 2>&1`])),
-      },
+      files: { ...programs, ...filesOf(scripts) },
     });
     onTestFinished(() => workspace.remove());
     addComponentTool(workspace, 'web', await fixtureComponent('http-tool'));
     const token = (await svc(workspace, ['token', 'add', 'anna', '--scope', 'answer'])).stdout.trim();
-    const env = {
-      HTTPS_PROXY: `http://127.0.0.1:${proxy.port}`,
-      NO_PROXY: '127.0.0.1',
-      NODE_EXTRA_CA_CERTS: certificate,
-      SVC_CONTAINMENT_CEILING: 'sealed',
-    };
-    const started = async (): ReturnType<typeof startCapsule> =>
-      await startCapsule(workspace, ['--workdir', 'work', '--task', 'Go.'], { env });
-    const { process: capsule, line } = await whereClassIs(context, 'sealed', started);
-    onTestFinished(async () => {
-      capsule.child.kill('SIGKILL');
-      await capsule.ended;
-    });
+    const env = environmentOf(serving);
+    const { process: capsule, line } = await startedIn(context, workspace, env);
     const rpc = async (method: string, params: unknown): Promise<Record<string, unknown>> =>
       (await ask(line.url, method, params, token)).result as Record<string, unknown>;
     const seen = new Set<string>();
@@ -213,7 +238,6 @@ describe('requests of a capsule in sealed that a person is asked about', () => {
     expect(push).toMatchObject({ rule: 'approvals.rules[1]', effect: { path: '/repo.git/git-receive-pack' } });
     expect(push.before).toEqual(first.before.concat('POST /pulls {"title":"allowed"}'));
     await settle(push, 'allow');
-    // The request of the command in the background neither.
     const ofWeb = await next();
     expect(ofWeb).toMatchObject({ effect: { tool: 'web', body: { text: 'of web' } } });
     expect(ofWeb.before.at(-1)).toBe('POST /repo.git/git-receive-pack');
@@ -237,7 +261,6 @@ describe('requests of a capsule in sealed that a person is asked about', () => {
 
     const out = scripts.map((_, at) => readFileSync(join(workspace.folder, 'work', `${at}.out`), 'utf8'));
     const denied = `A request POST to ${u} was not sent: a person denied this request (approvals.rules[0]).\n 403`;
-    const late = `A request POST to ${u} needs a person to approve it, and its call is over (approvals.rules[0]).\n 403`;
     expect(out).toEqual([
       '',
       denied + denied,
@@ -245,8 +268,6 @@ describe('requests of a capsule in sealed that a person is asked about', () => {
       `A request to ${u} is refused: its body has more than 1048576 bytes, and a person is asked (approvals.rules[0]).\n 413`,
       '',
       'second\nfirst of them\n',
-      late,
-      '',
     ]);
     const own = ['native', 'server', 'list'].map((name) =>
       readFileSync(join(workspace.folder, 'work', `${name}.out`), 'utf8'),
@@ -265,5 +286,26 @@ describe('requests of a capsule in sealed that a person is asked about', () => {
     expect(new Set(refusals.map(([, rule, by]) => `${by} ${rule}`))).toEqual(
       new Set(['programs approvals.rules[0]', 'programs approvals.rules[2]']),
     );
-  });
+  }, 180_000);
+
+  it('fail once the call of their command is over, and nobody is asked', async (context) => {
+    context.skip(!hasProgram('curl'), 'needs curl');
+    const serving = await service();
+    const workspace = scriptCapsule({
+      manifest: manifestOf(1),
+      script: script(...callsOf(late), says('Done.')),
+      files: filesOf(late),
+    });
+    onTestFinished(() => workspace.remove());
+    await svc(workspace, ['token', 'add', 'anna', '--scope', 'answer']);
+    await startedIn(context, workspace, environmentOf(serving));
+    const written = (): string => {
+      const path = join(workspace.folder, 'work', 'late.out');
+      return existsSync(path) ? readFileSync(path, 'utf8') : '';
+    };
+    await expect
+      .poll(written, { timeout: 60_000 })
+      .toBe(`A request POST to ${u} needs a person to approve it, and its call is over (approvals.rules[0]).\n 403`);
+    expect([kept(workspace, 'approvals.jsonl'), serving.arrived]).toEqual(['', []]);
+  }, 120_000);
 });

@@ -20,7 +20,7 @@ function failed(stderr: string): string {
 
 const setups: readonly Setup<ContainmentClass>[] = [...sealed, ...scoped, ...advisory];
 
-describe.each(setups)('the folder of a skill in $name', (setup) => {
+describe.each(setups)('the folder of a skill in $name', { timeout: 240_000 }, (setup) => {
   const capsule = useCapsule(setup, {
     manifest: entry,
     files: folder,
@@ -78,7 +78,7 @@ const listed = {
   'skills/look/scripts/run.sh': '#!/bin/sh\necho ran\nls .\necho new > made || true\n',
 };
 
-describe.each([...sealed, ...scoped])('what a list of a skill leaves in $name', (setup) => {
+describe.each([...sealed, ...scoped])('what a list of a skill leaves in $name', { timeout: 240_000 }, (setup) => {
   const capsule = useCapsule(setup, {
     manifest: 'artifacts: [{ name: look, version: 1.0.0, runtime: skill, source: ./skills/look }]\n',
     files: listed,

@@ -23,7 +23,7 @@ const before =
 
 const about = { path: 'AGENTS.md', bytes: 10, truncated: false };
 
-describe('AGENTS.md of a folder', () => {
+describe('AGENTS.md of a folder', { timeout: 240_000 }, () => {
   it.each([
     ['svc "task"', ['say hello']],
     ['svc -p', ['-p', 'say hello']],

@@ -50,7 +50,7 @@ async function run(workspace: Workspace, ...made: readonly NamedCall[]): Promise
   };
 }
 
-describe('a standard skill folder in a capsule', () => {
+describe('a standard skill folder in a capsule', { timeout: 240_000 }, () => {
   it('enters svc.lock, and gives its text without a fence', async () => {
     const workspace = withSkill();
     const { said, lines, stderr } = await run(workspace, ['forms', {}]);

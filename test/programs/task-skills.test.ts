@@ -30,7 +30,7 @@ function fresh(files: Readonly<Record<string, string>>, ofHome: Readonly<Record<
 const offered = (minute: FirstMinute): readonly string[] =>
   minute.asked.tools.filter((name) => !name.startsWith('svc-'));
 
-describe('svc "task" in a folder with skills', () => {
+describe('svc "task" in a folder with skills', { timeout: 240_000 }, () => {
   it('offers none of them and reads none, and the first line says how many there are (skipped without python3)', async (context) => {
     context.skip(!hasPseudoTerminals(), 'needs python3');
     const minute = fresh(

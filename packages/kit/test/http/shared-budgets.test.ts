@@ -293,7 +293,7 @@ describe('what many clients do not read', () => {
     expect(text).toMatch(expected);
   });
 
-  it('stays within 128 MiB: more gets 503, and what is read makes room', async () => {
+  it('stays within 128 MiB: more gets 503, and what is read makes room', { timeout: 240_000 }, async () => {
     const unread = [new Client(), new Client()];
     for (const client of unread) {
       await client.send('GET /large HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n');
