@@ -20,7 +20,7 @@ afterEach(() => {
 const env = { SVC_CONTAINMENT_CEILING: 'sealed' };
 const manifest = `capabilities: { shell: { allow: [touch, sh] } }
 approvals:
-  answer: [terminal]
+  answer: [terminal, door]
   rules:
     - ask: { command: [touch, "**"] }
     - ask: { command: [sh, "**"] }
