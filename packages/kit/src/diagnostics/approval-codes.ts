@@ -31,7 +31,7 @@ export const approvalCodes = {
   'W-APR-002': {
     title: 'commands are held by their words alone',
     explanation:
-      'A rule asks about a command or denies it, and everything that no rule names is allowed. Such a rule holds for programs that commands start too. It stops a mistake, not an opponent: the same can be done by a program of its own, or with an option before the word. A rule with request holds more, since it decides where something leaves this machine; so does approvals.default: ask with rules that allow whole lines.',
+      'A rule asks about a command or denies it, and everything that no rule names is allowed. Such a rule holds for programs that commands start too. It stops a mistake, not an opponent: the same can be done by a program of its own, by a copy or a link under another name, or with an option before the word. A rule with request holds more, since it decides where something leaves this machine; so does approvals.default: ask with rules that allow whole lines.',
   },
   'W-APR-003': {
     title: 'a call was denied because nobody can be asked',

@@ -3,7 +3,7 @@
 import type { StartedProgram } from '@svc/sandbox/launcher.ts';
 import type { CallVerdict, CheckedCall, ProgramQuestions } from '../tools/tool.ts';
 import { askedProgram, type Judged } from './asked-effect.ts';
-import type { ProgramRules } from './program-rules.ts';
+import { isStartOf, type ProgramRules } from './program-rules.ts';
 import { commandsOfLine, readShells } from './shell-line.ts';
 
 interface Surroundings {
@@ -17,19 +17,15 @@ interface Surroundings {
 
 /** The commands of a line that was let through pass once each, with just these words: rules, or a person, have decided about them. */
 export function programQuestions(call: CheckedCall, { rules, argv, redact, judged }: Surroundings): ProgramQuestions {
-  const passing = new Map<string, number>();
-  for (const words of lineOf(call)) {
-    const key = JSON.stringify(words);
-    passing.set(key, (passing.get(key) ?? 0) + 1);
-  }
+  const passing = [...lineOf(call)];
   return {
     passes: (program) => {
       const decision = rules.of(program);
       if (decision === null) return true;
-      const key = JSON.stringify(program.argv);
-      const left = decision.verdict === 'ask' && program.isText ? (passing.get(key) ?? 0) : 0;
-      if (left > 0) passing.set(key, left - 1);
-      return left > 0;
+      const isLeft = decision.verdict === 'ask' && program.isText && program.state === 'whole';
+      const at = isLeft ? passing.findIndex((words) => isStartOf(program, words)) : -1;
+      if (at !== -1) passing.splice(at, 1);
+      return at !== -1;
     },
     ask: async (program) =>
       await judged({

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 
 import type { StartedProgram } from '@svc/sandbox/launcher.ts';
-import { ProgramRules } from './program-rules.ts';
+import { isStartOf, ProgramRules } from './program-rules.ts';
 
 const rules = new ProgramRules({
   rules: [
@@ -64,5 +64,20 @@ describe('the rules of commands', () => {
     expect(new ProgramRules({ rules: [{ allow: { command: ['git'] } }, { ask: { tool: 'web' } }] }).names).toBe(null);
     const any = { deny: { command: ['**', '--force'] } };
     expect(new ProgramRules({ rules: [{ ask: { command: ['git'] } }, any] }).names).toEqual([]);
+  });
+});
+
+describe('a command of a line', () => {
+  it('starts a program of its name with its words, or a script that the shell has found by that', () => {
+    const is = (file: string, argv: readonly string[], ...command: readonly string[]): boolean =>
+      isStartOf({ file, argv }, command);
+    expect(is('/usr/bin/git', ['git', 'push'], 'git', 'push')).toBe(true);
+    expect(is('/usr/bin/npm', ['/usr/bin/env', 'node', '/usr/bin/npm', 'publish'], 'npm', 'publish')).toBe(true);
+    expect(is('./deploy', ['/bin/sh', './deploy', 'now'], './deploy', 'now')).toBe(true);
+    expect(is('/bin/ls', ['ls', '/bin/ls'], 'ls', '/bin/ls')).toBe(true);
+    expect(is('/usr/bin/git', ['git', 'push', '-f'], 'git', 'push')).toBe(false);
+    expect(is('/usr/bin/git', ['git', 'push'], '/opt/git', 'push')).toBe(false);
+    expect(is('/usr/bin/shred', ['rm', 'x'], 'rm', 'x')).toBe(false);
+    expect(is('./deploy', ['/bin/sh', './deploy', 'now'], 'sh', './deploy', 'now')).toBe(false);
   });
 });

@@ -66,8 +66,22 @@ const anyNumber = { kind: 'any-number' } as const;
 
 /** A program is known by its first word and by its file; a script also by the words that its interpreters got before its name, and by its own. */
 function readingsOf(file: string, argv: readonly string[]): readonly (readonly string[])[] {
-  const script = argv.indexOf(file, 1);
-  const isScript = script !== -1 && script <= maxBeforeScript;
-  const ofScript = isScript ? Array.from({ length: script }, (_, at) => argv.slice(at + 1)) : [];
+  const ofScript = Array.from({ length: scriptIn(file, argv) }, (_, at) => argv.slice(at + 1));
   return [argv, [file, ...argv.slice(1)], ...ofScript];
+}
+
+/** Where the kernel has put the name of a script, behind its interpreters; 0 for another program. */
+function scriptIn(file: string, argv: readonly string[]): number {
+  const at = argv.indexOf(file, 1);
+  return at > maxBeforeScript ? 0 : Math.max(at, 0);
+}
+
+/** Whether a shell has started just this when it came to a command of its line. The kernel gives a script the path that the shell has found, and loses its first word. */
+export function isStartOf({ file, argv }: Pick<StartedProgram, 'file' | 'argv'>, command: readonly string[]): boolean {
+  const [name = ''] = command;
+  const found = name.includes('/') ? file : file.slice(file.lastIndexOf('/') + 1);
+  const script = scriptIn(file, argv);
+  const readings = script === 0 ? [argv] : [argv, [name, ...argv.slice(script + 1)]];
+  const words = JSON.stringify(command);
+  return found === name && readings.some((reading) => JSON.stringify(reading) === words);
 }

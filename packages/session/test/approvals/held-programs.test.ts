@@ -115,6 +115,21 @@ describe('a program that a command has started', () => {
     expect(log.map(({ k }) => k)).toEqual(['asked', 'settled', 'started', 'asked', 'settled', 'asked', 'settled']);
   });
 
+  it('passes as a script of the line too, and not as another program that has taken the name of one', async () => {
+    const script = { ...started('git', 'push', 'a'), argv: ['/usr/bin/env', 'sh', '/usr/bin/git', 'push', 'a'] };
+    const other = { ...started('git', 'push', 'b'), file: './other' };
+    const { running, ran, answer } = starting([
+      { command: 'git push a && git push b && git push /usr/bin/git', programs: [script, other, script] },
+      { command: 'git push /usr/bin/git', programs: [started('git', 'push', '/usr/bin/git')] },
+    ]);
+    await answer('allow');
+    await answer('deny', 'once', 2);
+    await answer('deny', 'once', 3);
+    await answer('allow', 'once', 4);
+    await running;
+    expect(ran).toEqual(['/usr/bin/env sh /usr/bin/git push a', 'git push /usr/bin/git']);
+  });
+
   it('needs no other answer for the rest of the session in the same line, and one in another', async () => {
     const { running, log, ran, answer } = starting([
       { command: 'make', programs: [push] },
