@@ -80,6 +80,7 @@ export function hasPrints(directory: string, prints: readonly FilePrint[]): bool
     return false;
   }
 }
+
 function isFolder(name: string): boolean {
   return name === '' || name.endsWith('/');
 }

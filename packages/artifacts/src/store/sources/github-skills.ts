@@ -131,22 +131,25 @@ async function offered(
   const folders = new Map(
     places.map((at) => [at.folder, { at, files: new FolderFiles(at.folder, opened.file, spellFolder(at)) }]),
   );
-  const all = [...folders.values()];
+  let bytes = 0;
   for await (const raw of opened.entries()) {
     const path = pathOf(raw);
     for (let folder = posix.dirname(path); ; folder = posix.dirname(folder)) {
       const found = folders.get(folder);
-      if (found !== undefined && wanted(path, found.at)) await found.files.offer(raw, opened);
+      if (found !== undefined && wanted(path, found.at)) {
+        bytes -= found.files.bytes;
+        await found.files.offer(raw, opened);
+        bytes += found.files.bytes;
+      }
       if (folder === '.' || folder === '/') break;
     }
-    const bytes = all.reduce((sum, { files }) => sum + files.bytes, 0);
     if (bytes <= mostBytesOfAll) continue;
     throw new Diagnostic(
       'E-ART-003',
       `the skills of ${opened.file.label} have more than ${inMebibytes(mostBytesOfAll)}`,
     );
   }
-  return all;
+  return [...folders.values()];
 }
 
 /** A path with blanks, or one that is too long. */
