@@ -106,9 +106,14 @@ function checkMatch(draft: Draft, path: KeyPath, findings: Findings): void {
       findings,
     );
     const fault = pathPatternFault(draft.at(...path, 'path'));
-    const hint = 'write it as config/**, with no / before it';
+    const hint = String(draft.at(...path, 'path')).startsWith('/')
+      ? 'write it as config/**, with no / before it'
+      : null;
     if (fault !== null)
-      findings.add('E-APR-001', `${renderKeyPath(path)}.path ${fault}`, { path: [...path, 'path'], hint });
+      findings.add('E-APR-001', `${renderKeyPath(path)}.path ${fault}`, {
+        path: [...path, 'path'],
+        ...(hint === null ? {} : { hint }),
+      });
   } else if (subject === 'tool')
     checkName(draft, { path: [...path, 'tool'], names: toolNames(draft), where: 'the tools of the capsule' }, findings);
   if (subject === 'spawn') {
